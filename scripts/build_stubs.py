@@ -23,6 +23,7 @@ FOLDER = ROOT / "package" / "tallow" / "signatures"
 sys.path[:0] = [str(ROOT / "package")]
 
 from tallow import LAZY, return_types  # noqa: E402 - the path above comes first
+from tallow.core.factories import KEYWORDS  # noqa: E402
 from tallow.core.public_api import PUBLIC  # noqa: E402
 from tallow.ops.table import OPS, Op  # noqa: E402
 
@@ -137,6 +138,9 @@ def stub(name: str, function: Callable[..., Any], place: str, indent: str = "") 
     signature = inspect.signature(function)
     if definition is None:
         parameters = [_shown(p, str(p.annotation)) for p in signature.parameters.values()]
+        if hasattr(function, "takes_out"):
+            optional = [inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=None) for n in KEYWORDS]
+            parameters += [_shown(p, "Any") for p in optional if p.name not in signature.parameters]
         returned = translated(str(signature.return_annotation))
     else:
         parameters = [_shown(*pair) for pair in _parameters(definition, signature)]

@@ -49,10 +49,18 @@ from tallow.dtypes import (
     uint32,
 )
 from tallow.errors import OutOfMemoryError
-from tallow.ops.memory_format import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
+from tallow.ops.memory_format import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from tallow.random import Generator, manual_seed
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Generator",
@@ -94,6 +102,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "kernels",
+    "layout",
     "linalg",
     "long",
     "manual_seed",
@@ -111,6 +120,7 @@ __all__ = [
     "set_printoptions",
     "short",
     "special",
+    "strided",
     "tensor",
     "uint8",
     "uint32",
@@ -141,6 +151,7 @@ LAZY = {  # imported at first use
     "distributed": "tallow.distributed",
     "distributions": "tallow.distributions",
     "func": "tallow.func",
+    "fx": "tallow.fx",
     "generation": "tallow.generation",
     "get_autocast_dtype": "tallow.amp:get_autocast_dtype",
     "io": "tallow.io",

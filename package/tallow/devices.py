@@ -64,13 +64,30 @@ class device:
         default.device = default.outside.pop()
 
 
+# A device of each can be named; whether anything serves it is known when a tensor is put there.
+PYTORCHS_TYPES = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
+
+
 @lru_cache(maxsize=64)
 def parsed(name: str) -> tuple[str, int | None]:
     """Return the type and the index in the name of a device.  Raises: DeviceError"""
     match = re.fullmatch(r"([a-z_]+)(?::(\d+))?", name)
     if match is None:
         raise _no_device(name)
+    if match[1] not in PYTORCHS_TYPES and match[1] not in PROVIDERS and match[1] not in _BY_TYPE:
+        raise _unknown(match[1])
     return match[1], int(match[2]) if match[2] else None
+
+
+def _unknown(type: str) -> DeviceError:
+    return DeviceError(
+        f"Expected one of {', '.join(PYTORCHS_TYPES)} device type at start of device string; "
+        f"no device of type {type!r}",
+        hint=f"use one of: {', '.join(sorted({*_BY_TYPE, *PROVIDERS}))}",
+    )
 
 
 def _no_device(name: str) -> DeviceError:
@@ -227,8 +244,7 @@ def get_backend(type: str) -> Backend:
     """
     if type not in _BY_TYPE:
         if type not in PROVIDERS:
-            types = ", ".join(sorted({*_BY_TYPE, *PROVIDERS}))
-            raise DeviceError(f"no device of type {type!r}", hint=f"use one of: {types}")
+            raise _unknown(type)
         importlib.import_module(PROVIDERS[type]).register()
     return _BY_TYPE[type]
 

@@ -102,11 +102,11 @@ def as_dtype(spec: Any) -> dtype:
         return spec
     if isinstance(spec, type) and spec in _OF_PYTHON:
         return _OF_PYTHON[spec]
-    try:
-        storage = np.dtype(spec)
+    try:  # a name is no dtype, as in PyTorch
+        storage = None if spec is None or isinstance(spec, str) else np.dtype(spec)  # NumPy's dtype(None) is float64
     except TypeError:
         storage = None
-    if storage == BF16 or storage not in BY_STORAGE:
+    if storage is None or storage == BF16 or storage not in BY_STORAGE:
         names = ", ".join(d.name for d in ALL)
         raise ArgumentTypeError(f"{spec!r} is not a tallow dtype", hint=f"use one of {names}")
     return BY_STORAGE[storage]
@@ -177,17 +177,23 @@ def _round_to_bfloat16(array: Array) -> Array:
     return rounded.astype(np.uint16)
 
 
-def promote_types(a: dtype, b: dtype) -> dtype:
-    """Return the smallest dtype that both convert to. A float dtype takes precedence over any integer dtype."""
-    if a is b:
-        return a
-    if a.category != b.category:
-        return a if a.category > b.category else b
-    if {a, b} == {float16, bfloat16}:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """Return the smallest dtype that both convert to. A float dtype takes precedence over any integer dtype.
+
+    Raises:  ArgumentTypeError for what is not a dtype
+    """
+    for given in (type1, type2):
+        if not isinstance(given, dtype):
+            raise ArgumentTypeError(f"promote_types: expected a dtype, got {given!r:.80}")
+    if type1 is type2:
+        return type1
+    if type1.category != type2.category:
+        return type1 if type1.category > type2.category else type2
+    if {type1, type2} == {float16, bfloat16}:
         return float32
-    if bfloat16 in (a, b):
-        return a if b is bfloat16 else b
-    promoted = np.promote_types(a.storage, b.storage)
+    if bfloat16 in (type1, type2):
+        return type1 if type2 is bfloat16 else type2
+    promoted = np.promote_types(type1.storage, type2.storage)
     return BY_STORAGE[promoted]
 
 
@@ -270,4 +276,4 @@ class iinfo:
         self.bits, self.max, self.min = n.bits, builtins.int(n.max), builtins.int(n.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

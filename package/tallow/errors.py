@@ -6,14 +6,17 @@ clauses of ported code keep working:
     TallowError
     ├── ShapeError          RuntimeError      shapes do not match each other or the op
     ├── DtypeError          RuntimeError      a dtype that the op does not accept, or two that do not mix
+    │   └── UnsupportedDtypeError  NotImplementedError  a dtype that PyTorch has no code for either
     ├── DeviceError         RuntimeError      tensors on two devices, or a device that is not available
     ├── GraphError          RuntimeError      misuse of autograd: freed graph, stale saved value, ...
+    ├── TraceError          ValueError        a value that decides, but is unknown while tracing; a RuntimeError as well
     ├── GrammarError        ValueError        a grammar, pattern or JSON schema that cannot constrain a text
     ├── NumericError        RuntimeError      NaN or infinity where a number is needed
     ├── LinAlgError         RuntimeError      a matrix without an inverse, a factorisation or eigenvalues
     ├── OutOfMemoryError    RuntimeError      not enough memory for an array; a MemoryError as well
     ├── DimensionError      IndexError        a dim or an index out of range
     ├── ArgumentError       ValueError        any other invalid argument; a RuntimeError as well
+    │   └── FailedAssertionError  AssertionError  sizes that a layer's constructor cannot combine
     ├── InvalidKeyError     KeyError          a name or key that is missing, taken or malformed; a ValueError as well
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── UnsupportedError    NotImplementedError  an argument for a feature that tallow lacks
@@ -28,8 +31,12 @@ clauses of ported code keep working:
     ├── AudioError          RuntimeError      audio that is damaged or in an unknown format; a ValueError as well
     ├── ImageError          RuntimeError      an image that is damaged, too large or in an unknown format; a ValueError
     ├── HubError            OSError           a model that is neither on this machine nor available from the Hub
+    ├── SpecialFileError    OSError           a pipe, a device or a socket in the place of a file
     ├── CheckpointError     RuntimeError      a truncated, malformed or mismatched file; a ValueError as well
     └── TokenizerError      ValueError        an invalid tokenizer file or text
+
+`TallowWarning` is the category of warnings about files that are used although a part of them is missing, damaged or
+unknown. Messages quote files and requests, so control characters in errors and warnings are escaped.
 """
 
 from __future__ import annotations
@@ -40,13 +47,35 @@ import warnings
 
 from tallow.core.extras import install_command
 
+# Characters that command a terminal (C0, DEL, C1), end a line, or reorder what is shown around them. JSON and Python
+# read the escapes alike.
+_CODES = {code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_CODES |= {code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))}
+_IN_LINE = _CODES | {ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}
+_IN_TEXT = {code: escape for code, escape in _IN_LINE.items() if chr(code) not in "\t\n"}
+
+
+def escaped(text: str) -> str:
+    """Return a text with its control characters and bidirectional overrides as escapes; keep newlines and tabs."""
+    return text if text.isprintable() else text.translate(_IN_TEXT)
+
+
+def escaped_line(text: str) -> str:
+    """Return a text as one line: as `escaped`, with newlines and tabs as escapes too."""
+    return text if text.isprintable() else text.translate(_IN_LINE)
+
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line that called tallow, however many functions of tallow lie in between."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tallow":
+    # A cached property has a frame of functools between two of tallow.
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("tallow", "functools"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(escaped(message), category, stacklevel=level)
+
+
+class TallowWarning(UserWarning):
+    """A file is used, but a part of it is missing, damaged, or has no effect."""
 
 
 class TallowError(Exception):
@@ -58,7 +87,7 @@ class TallowError(Exception):
     """
 
     def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message if hint is None else f"{message}\n  hint: {hint}")
+        super().__init__(escaped(message if hint is None else f"{message}\n  hint: {hint}"))
         self.hint = hint
 
 
@@ -70,12 +99,20 @@ class DtypeError(TallowError, RuntimeError):
     """A dtype that the op does not accept, or two that do not mix."""
 
 
+class UnsupportedDtypeError(DtypeError, NotImplementedError):
+    """A dtype for which there is no code: "not implemented for 'Long'" in PyTorch's words."""
+
+
 class DeviceError(TallowError, RuntimeError):
     """Tensors on two devices, or a device that is not available."""
 
 
 class GraphError(TallowError, RuntimeError):
     """Misuse of autograd (a freed graph, an overwritten saved value, a missing gradient) or of a CUDA graph."""
+
+
+class TraceError(TallowError, ValueError, RuntimeError):
+    """A value that decides what a program does, but is not known while `tallow.fx` traces it."""
 
 
 class GrammarError(TallowError, ValueError):
@@ -100,6 +137,10 @@ class DimensionError(TallowError, IndexError):
 
 class ArgumentError(TallowError, ValueError, RuntimeError):
     """An invalid argument. PyTorch raises ValueError from its Python code, RuntimeError from its C++ code."""
+
+
+class FailedAssertionError(ArgumentError, AssertionError):
+    """An argument of a layer's constructor that PyTorch checks by an assertion."""
 
 
 class InvalidKeyError(ArgumentError, KeyError):
@@ -184,6 +225,10 @@ class ImageError(TallowError, RuntimeError, ValueError):
 
 class HubError(TallowError, OSError):
     """A model that is neither on this machine nor available from the Hub."""
+
+
+class SpecialFileError(TallowError, OSError):
+    """A pipe, a device or a socket in the place of a regular file."""
 
 
 class CheckpointError(TallowError, RuntimeError, ValueError):

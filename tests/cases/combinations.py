@@ -12,7 +12,7 @@ for name in ("gcd", "lcm"):
 EDGES = np.array([0.0, 1.0, -3.5, 1e-3, 1024.0])
 case("frexp", lambda m, x: m.frexp(x).mantissa, normal(2, 3))
 case("frexp", lambda m, x: tuple(x.frexp()), EDGES, grad=False)
-case("nextafter", lambda m, a, b: (m.nextafter(a, b), a.nextafter(b)), normal(3), normal(3), grad=False)
+case("nextafter", lambda m, a, b: (m.nextafter(a, b), a.nextafter(b)), normal(3), normal(3))
 case("ldexp", lambda m, a, b: (m.ldexp(a, b), (a * 1).ldexp_(b)), normal(2, 3), integers(3, low=-3, high=4))
 case("ldexp", lambda m, a, b: a.ldexp(b), normal(3), normal(3))
 for name in ("deg2rad", "rad2deg"):
@@ -55,3 +55,8 @@ case("cholesky_solve", lambda m, b, l: m.cholesky_solve(b, l.tril()), normal(2, 
 case("cholesky_solve", lambda m, b, l: b.cholesky_solve(l.tril().mT, upper=True), normal(3, 2), LOWER[0], **LOOSE)
 case("cholesky_inverse", lambda m, l: m.cholesky_inverse(l.tril()), LOWER[1], **LOOSE)
 case("cholesky_inverse", lambda m, l: l.tril().mT.cholesky_inverse(True), LOWER[1], **LOOSE)
+for p in (1, 2, 3.5, float("inf")):
+    case("distance", lambda m, x, p=p: m.pdist(x, p), normal(5, 3))
+case("distance", lambda m, x: m.pdist(x, float("inf")), normal(3, 0))
+# PyTorch's gradient is 0 for integers below 0
+case("ldexp", lambda m, a, b: (m.ldexp(a, b), (a * 1).ldexp_(b)), normal(2, 3), integers(3, high=4))

@@ -56,6 +56,9 @@ case(
     grad=False,
 )
 case("xlogy", lambda m, a, b: m.xlogy(a, b), integers(3), integers(3, low=1), grad=False)
+case("entr", lambda m, a: m.special.entr(a), positive)
+case("entr", lambda m, a: m.special.entr(a), np.array([0, 1, 5]), grad=False)
+case("entr", lambda m, a: m.special.entr(a), ends, grad=False)
 case("logaddexp", lambda m, a, b: (m.logaddexp(a, b), a.logaddexp(b)), normal(2, 3), normal(3) * 50)
 case("logaddexp2", lambda m, a, b: (m.logaddexp2(a, b), a.logaddexp2(b)), normal(2, 3), normal(3) * 50)
 case("atan2", lambda m, a, b: (m.atan2(a, b), m.arctan2(a, b), a.atan2(b)), normal(2, 3), normal(3))

@@ -55,3 +55,20 @@ case("pixel_unshuffle", functional("pixel_unshuffle", downscale_factor=2), norma
 case("pixel_unshuffle", lambda m, x: m.pixel_unshuffle(x, 3), normal(2, 3, 6))
 case("channel_shuffle", functional("channel_shuffle", groups=2), normal(2, 6, 3, 2))
 case("channel_shuffle", lambda m, x: m.channel_shuffle(x, 3), integers(2, 6, 4), grad=False)
+
+bytes2 = integers(2, 3, 7, 5, high=256).astype(np.uint8)
+for mode in ("bilinear", "bicubic"):
+    for options in (
+        {"size": (4, 9)},
+        {"size": (11, 3)},
+        {"size": (13, 13), "align_corners": True},
+        {"scale_factor": (1.7, 0.6)},
+        {"scale_factor": 1.13},  # a dim that keeps its size is copied
+        {"size": (3, 2), "antialias": True},
+        {"size": (11, 3), "antialias": True},
+        {"scale_factor": (0.4, 1.9), "antialias": True},
+    ):
+        case("resample", functional("interpolate", mode=mode, **options), bytes2, grad=False)
+for mode in ("nearest", "nearest-exact"):
+    for scale in (1.13, 2.09, (1.2, 0.4)):
+        case("resample", functional("interpolate", mode=mode, scale_factor=scale), x2)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cases import booleans, case, integers, normal
 from tallow.core.apply import apply
+from tallow.kernels.block_matrix import BlockMatrix
 from tallow.ops import OPS
 from tallow.ops.quantized_linear import quantized_linear as multiplied_by_blocks  # imported with the layers, not before
 
@@ -33,21 +34,13 @@ def gelu_mul(m: Any, a: Any, b: Any) -> Any:
     return apply(OPS["gelu_mul"], a, b) if is_tallow(m) else m.nn.functional.gelu(a, approximate="tanh") * b
 
 
-def weight_only_linear(m: Any, x: Any, codes: Any, scales: Any, bias: Any) -> Any:
-    scales = scales.to(x.dtype) / 8
-    if is_tallow(m):
-        return apply(OPS["weight_only_linear"], x, codes.to(m.int8), scales, bias)
-    groups = codes.to(x.dtype).reshape(*scales.shape, -1)
-    return m.nn.functional.linear(x, (groups * scales[..., None]).flatten(1), bias)
-
-
 def quantized_linear(m: Any, x: Any, codes: Any, bias: Any) -> Any:
     """Multiply by Q8_0 blocks: 32 codes each, after their scale, 1/8 here, which is the bytes 0x00 0x30 as a half."""
     if not is_tallow(m):
         return m.nn.functional.linear(x, codes.to(x.dtype) / 8, bias)
     scales = m.tensor([[0x00, 0x30]], device=x.device).expand(len(codes), 2)
     blocks = m.cat([scales, codes % 256], 1).to(m.uint8)
-    return apply(multiplied_by_blocks, x, blocks, "Q8_0", bias)
+    return apply(multiplied_by_blocks, x, BlockMatrix(blocks.array, "Q8_0"), bias)
 
 
 def scaled_mask(m: Any, x: Any, keep: Any, scale: float) -> Any:
@@ -78,14 +71,6 @@ case("gelu_mul", gelu_mul, normal(3, 4), normal(3, 4))
 case("gelu_mul", gelu_mul, 20 * normal(7), normal(7))
 case("scaled_mask", lambda m, x, k: scaled_mask(m, x, k, 1.25), normal(3, 4), booleans(3, 4))
 case("scaled_mask", lambda m, x, k: scaled_mask(m, x, k, 2.0), normal(3, 4, 2), booleans(3, 4, 1))
-case(
-    "weight_only_linear",
-    weight_only_linear,
-    normal(2, 3, 8),
-    integers(5, 8, low=-128, high=128),
-    integers(5, 2, low=1),
-    normal(5),
-)
 # Kernels round the input to multiples of max|x| / 127: these are such multiples, so the product is exact.
 ON_GRID = integers(2, 3, 32, low=-127, high=128).astype(np.float64)
 ON_GRID[..., 0] = 127
@@ -96,10 +81,10 @@ case(
     ON_GRID[0, 0],
     integers(3, 32, low=-128, high=128),
 )
-case(
-    "weight_only_linear",
-    lambda m, x, c, s: weight_only_linear(m, x, c, s, None),
-    normal(8),
-    integers(3, 8, low=-128, high=128),
-    integers(3, 1, low=1),
-)
+
+
+def cofactors(m: Any, a: Any) -> Any:
+    return apply(OPS["cofactors"], a) if is_tallow(m) else m.linalg.det(a)[..., None, None] * m.linalg.inv(a).mT
+
+
+case("cofactors", cofactors, normal(2, 3, 3) + 3 * np.eye(3), rtol=1e-4, atol=1e-4)  # float32 through an inverse

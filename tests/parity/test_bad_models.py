@@ -128,7 +128,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
         lambda folder: (folder / "tokenizer.json").write_bytes(b"\xff\xfe"),
         ("tokenizer.json is not UTF-8",),
     ),
-    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), ("tokenizer.json does not exist",)),
+    "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), ("has no tokenizer.json",)),
 }
 
 

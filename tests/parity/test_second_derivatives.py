@@ -26,7 +26,6 @@ PARTLY = {
     "cdist": "an infinite order",
     "index_fill": "a value with a gradient",
     "linear": "a weight that is a vector",
-    "linalg_vector_norm": "an order below 1",
     "cat": "tensors without elements",
     "nanquantile": "a gradient of q",
     "quantile": "a gradient of q",
@@ -74,7 +73,7 @@ def test_equal_pytorchs(case: Case) -> None:
         ours = derivatives(tl, case)
     except UnsupportedError as error:
         name = str(error).partition("Backward0")[0]
-        assert name not in WITH_RULE or name in map(_as_node, PARTLY)
+        assert name not in WITH_RULE or case.op in PARTLY or name in map(_as_node, PARTLY)
         pytest.skip(f"no rule: {error}")
     try:
         theirs = derivatives(torch, case)

@@ -88,7 +88,8 @@ def _root(tensor: Any, grad: Any) -> tuple[Edge, Array]:
         return edge, array_module(tensor.array).ones(shape, dtype)
     array = widen(getattr(grad, "array", grad))
     if array.shape != shape:
-        raise ShapeError(f"backward: gradient has shape {array.shape}, its output has shape {shape}")
+        shapes = f"grad_output[0] has a shape of {array.shape} and output[0] has a shape of {shape}"
+        raise ShapeError(f"Mismatch in shape: {shapes}")
     return edge, array.astype(dtype, copy=False)
 
 
@@ -278,7 +279,7 @@ def grad(
             continue
         else:
             raise GraphError(
-                f"grad: input {i} was not used in the graph of the outputs",
+                f"grad: the differentiated Tensor at index {i} appears to not have been used in the graph",
                 hint="pass allow_unused=True if that is intended",
             )
         result.append(tensor._run_hooks(g) if tensor._node is None else g)

@@ -136,10 +136,11 @@ def _reachable(roots: Iterable[Edge]) -> tuple[list[Node], bool]:
             if kind is not Node:
                 if edge is None:
                     continue
-                if kind is not Output:
+                if kind is Output:
+                    edge = edge.node
+                elif not issubclass(kind, Node):
                     has_hooks = has_hooks or edge._post_hooks is not None
                     continue
-                edge = edge.node
             if edge not in nodes:
                 nodes[edge] = None
                 stack.append(edge.edges)
@@ -172,7 +173,7 @@ def _hooked_leaves(order: list[Node]) -> dict[Node, list[Any]]:
     seen: set[int] = set()
     for node in reversed(order):  # the sweep runs latest first, so the first use found here is the last to run
         for edge in node.edges:
-            if edge is not None and type(edge) is not Node and type(edge) is not Output and id(edge) not in seen:
+            if edge is not None and not isinstance(edge, Node | Output) and id(edge) not in seen:
                 seen.add(id(edge))
                 if edge._post_hooks:
                     leaves.setdefault(node, []).append(edge)
@@ -277,7 +278,7 @@ class Sweep:
 
     def _arrived(self, edge: Edge) -> Array | None:
         """Return the gradient so far at an edge."""
-        if type(edge) is Node:
+        if isinstance(edge, Node):
             return self.grads.get(edge)
         if type(edge) is Output:
             slots = self.grads.get(edge.node)
@@ -303,7 +304,8 @@ class Sweep:
         """Add a gradient to what has arrived at an edge. `owned`: no other object refers to the array."""
         kind = type(edge)
         grads = self.grads
-        if kind is Node:
+        if issubclass(kind, Node):
+            g = fit(g, edge.shape, self.rounded.get(edge, edge.dtype))
             grads[edge] = grads[edge] + g if edge in grads else g
         elif kind is Output:
             slots = grads.setdefault(edge.node, [None] * len(edge.node.outputs or ()))
@@ -344,14 +346,14 @@ def _reading_rounded(edge: Edge, targets: set[Place] | None, leaves: dict[int, L
     to which this one will be added.
     """
     path: list[Edge] = []
-    while type(edge) is Node and edge.hooks is None and (targets is None or place_of(edge) not in targets):
+    while isinstance(edge, Node) and edge.hooks is None and (targets is None or place_of(edge) not in targets):
         path.append(edge)
         if edge.op_name in _RESHAPES and edge.edges:
             (edge,) = edge.edges
             continue
         dtype = dtype_read(edge.backward)
         return {} if dtype is None else dict.fromkeys(path, dtype)
-    if edge is None or type(edge) is Node or type(edge) is Output or id(edge) in leaves or mode.finds_nan:
+    if edge is None or isinstance(edge, Node | Output) or id(edge) in leaves or mode.finds_nan:
         return {}
     return dict.fromkeys([*path, edge], edge.array.dtype)
 

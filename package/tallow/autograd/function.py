@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tallow.autograd.graph import FLOAT32, Node, Output, check_inplace, edge_to, gradient_dtype, note_write
+from tallow.autograd.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
 from tallow.autograd.modes import mode, no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
@@ -149,7 +149,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
             )
         return tuple(None if g is None else widen(g.array) for g in grads[:count])
 
-    node = Node(cls.__name__, backward, edges, (), FLOAT32)
+    node = node_class(f"{cls.__name__}Backward")(cls.__name__, backward, edges, (), FLOAT32)
     node.outputs = []
     for index, y in enumerate(outputs):
         shape, dtype = (y.array.shape, gradient_dtype(y.array)) if isinstance(y, Tensor) else ((), NO_GRADIENT)

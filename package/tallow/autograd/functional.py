@@ -121,13 +121,13 @@ def rows_of(output: Tensor, inputs: Sequence[Tensor], create_graph: bool = False
     """Return the Jacobian of one output by each input, of the shapes (*output.shape, *input.shape)."""
     rows: list[Tensors] = []
     for i in range(output.numel()):
-        seed = zeros_like(output)
+        seed = output.new_zeros(output.shape)  # in row-major order, whatever that of the output
         seed.view(-1)[i] = 1
         rows.append(gradients((output,), inputs, (seed,), create_graph))
     if not rows:
         return tuple(x.new_zeros((*output.shape, *x.shape)) for x in inputs)
     columns = zip(*rows, strict=True)
-    return tuple(apply(stack, list(column)).view((*output.shape, *column[0].shape)) for column in columns)
+    return tuple(apply(stack, list(column)).reshape((*output.shape, *column[0].shape)) for column in columns)
 
 
 def gradients(
@@ -191,8 +191,8 @@ class _Run:
 
 def along(output: Tensor, parts: Sequence[Tensor], v: Sequence[Tensor]) -> Tensor:
     """Return the product of the Jacobian of one output with a vector for each input."""
-    terms = [part.view(output.numel(), x.numel()) @ x.reshape(-1) for part, x in zip(parts, v, strict=True)]
-    return sum(terms[1:], terms[0]).view(output.shape)
+    terms = [part.reshape(output.numel(), x.numel()) @ x.reshape(-1) for part, x in zip(parts, v, strict=True)]
+    return sum(terms[1:], terms[0]).reshape(output.shape)
 
 
 def _tensors(name: str, what: str, x: Any) -> Tensors:

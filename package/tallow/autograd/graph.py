@@ -11,14 +11,16 @@ and reference counting frees it without a garbage collection.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from tallow.autograd.modes import mode
+from tallow.autograd.names import name_of
 from tallow.autograd.saved import saved_arrays, unread_variables
-from tallow.autograd.views import Layout, View
+from tallow.autograd.views import Layout, View, of_base
 from tallow.autograd.writes import last_write, note, owner_of, writes
 from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
@@ -75,9 +77,18 @@ class Node:
         self.outputs: list[tuple[Shape, np.dtype[Any]]] | None = None
         self.hooks: dict[int, dict[int, Callable[[Array], Array | None]]] | None = None
 
+    def named(self) -> Node:
+        """Return this node, as an instance of a class with PyTorch's name for it.
+
+        Recording makes plain nodes, because choosing a class would cost every op; the few that someone looks at change.
+        """
+        if type(self) is Node:
+            self.__class__ = node_class(name_of(self.op_name, self.shape, self.edges))
+        return self
+
     def name(self) -> str:
         """Return the name as PyTorch writes it, such as MulBackward0."""
-        return "".join(word[:1].upper() + word[1:] for word in self.op_name.split("_")) + "Backward0"
+        return type(self.named()).__name__
 
     def __del__(self) -> None:
         if self.edges:
@@ -86,12 +97,56 @@ class Node:
             _dying.drain()
 
     def __repr__(self) -> str:
-        return f"<{self.name()}>"
+        return f"<{self.name()} object at {id(self):#x}>"
 
     @property
-    def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """For each operand, the node that made it and the index of the output; (None, 0) without a gradient."""
-        return tuple((None, 0) if e is None else (e.node, e.index) if type(e) is Output else (e, 0) for e in self.edges)
+    def next_functions(self) -> tuple[tuple[Node | AccumulateGrad | None, int], ...]:
+        """For each operand, the node that made it and the index of the output; (None, 0) without a gradient.
+
+        For a leaf, an `AccumulateGrad`.
+        """
+        return tuple(_function_and_index(edge) for edge in self.edges)
+
+
+@cache
+def node_class(name: str) -> type[Node]:
+    """Return the class of the nodes with this name."""
+    return type(name, (Node,), {"__slots__": (), "__module__": Node.__module__})
+
+
+class AccumulateGrad:
+    """The end of the graph at a leaf. Equal to each other for the same leaf.
+
+    Attributes:
+        variable: the leaf.
+    """
+
+    __slots__ = ("variable",)
+    next_functions = ()
+
+    def __init__(self, variable: Any) -> None:
+        self.variable = variable
+
+    def name(self) -> str:
+        """Return the name as PyTorch writes it."""
+        return "torch::autograd::AccumulateGrad"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AccumulateGrad) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def _function_and_index(edge: Edge | None) -> tuple[Node | AccumulateGrad | None, int]:
+    if edge is None:
+        return None, 0
+    if isinstance(edge, Output):
+        return edge.node.named(), edge.index
+    return (edge.named() if isinstance(edge, Node) else AccumulateGrad(edge)), 0
 
 
 class _Dying(list[Sequence["Edge | None"]]):
@@ -151,12 +206,7 @@ def refresh_view(tensor: Any) -> None:
     base = tensor._base
     if tensor._base_node is base._node or tensor._view is None:
         return
-    if base._reshaped is not None and _sequence(tensor._base_node) < _sequence(base._reshaped):
-        raise GraphError(
-            "this is a view of a tensor whose shape has been changed in place since",
-            hint="use an op that returns a new view, such as x = x.t(), in place of x.t_()",
-        )
-    to_base = View(*tensor._view).backward_to(base.array)
+    to_base = _view_of_base(tensor).backward_to(base.array)
     array = tensor.array
     tensor._node = Node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
     tensor._requires_grad = True
@@ -165,9 +215,11 @@ def refresh_view(tensor: Any) -> None:
         tensor._keep_grad()
 
 
-def _sequence(edge: Edge | None) -> int:
-    """Return the number of a node in order of recording; 0 for None."""
-    return 0 if edge is None else (edge.node if isinstance(edge, Output) else edge).sequence
+def _view_of_base(tensor: Any) -> View:
+    """Return how a view is made from its base as it is now; its shape may have been changed in place since."""
+    if tensor._base._view is not None:
+        tensor._view = of_base(tensor._view, tensor._base._view)
+    return View(*tensor._view)
 
 
 def rebase(
@@ -192,7 +244,7 @@ def rebase(
         if tensor._retained is not None:
             tensor._keep_grad()
     else:
-        view, layout = View(*tensor._view), Layout(base.array)
+        view, layout = _view_of_base(tensor), Layout(base.array)
 
         def backward_through_base(g: Array) -> tuple[Any, ...]:
             # The base's gradient passes unchanged, except where the view lies: there it goes through the op. The copy
@@ -206,7 +258,7 @@ def rebase(
             return (base_grad, *others)
 
         array = base.array
-        base._node = Node(
+        base._node = node_class("CopySlices")(
             op_name, backward_through_base, [edge_to(base), *edges[1:]], array.shape, gradient_dtype(array)
         )
         base._node.reads_per_operand = False  # the gradient of the former value is computed whether it is needed or not

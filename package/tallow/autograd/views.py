@@ -61,6 +61,39 @@ class View(NamedTuple):
         return ToBase(self, layout, steps)
 
 
+def reshaped(before: Fields | None, undo: Fields) -> Fields:
+    """Return the fields that a base notes when its shape is changed in place: views made before stay views of it.
+
+    Args:
+        before: what the base has noted at earlier changes.
+        undo: function, rest, kwargs and output of the view of the new shape that has the shape before.
+    """
+    done = () if before is None else before[1][0]
+    return same, ((*done, undo),), {}, None, None
+
+
+def same(array: Array, _changes: Sequence[Fields]) -> tuple[Array, Callable[[Array], tuple[Array]]]:
+    """Return the array itself: the first step of views made after these changes of their base's shape."""
+    return array, lambda g: (g,)
+
+
+def of_base(view: Fields, base: Fields | None) -> Fields:
+    """Return a view of a base that has noted `base`: with the changes undone that came after the view was made."""
+    function, rest, kwargs, output, parent = view
+    if parent is not None:
+        return function, rest, kwargs, output, of_base(parent, base)
+    if base is None or function is same:
+        done = rest[0] if function is same else ()
+        if base is None or len(done) == len(base[1][0]):
+            return view
+    else:
+        done = ()
+    chain = base
+    for undo in reversed(base[1][0][len(done) :]):
+        chain = (*undo, chain)
+    return chain if function is same else (function, rest, kwargs, output, chain)
+
+
 class ToBase(NamedTuple):
     """The map of a view's gradient to one of its base, and its adjoint: the same view of another array."""
 

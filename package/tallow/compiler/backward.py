@@ -97,7 +97,7 @@ class RecordedSweep(Sweep):
     def _add(self, edge: Edge, g: Any, name: Name, owned: bool) -> None:
         """Add a gradient to what has arrived at an edge, as `Sweep` does."""
         kind = type(edge)
-        if kind is Node:
+        if issubclass(kind, Node):
             g, name = self._fitted(g, name, edge.shape, self.rounded.get(edge, edge.dtype))
             self.grads[edge] = self._sum(self.grads.get(edge), g, name)
         elif kind is Output:

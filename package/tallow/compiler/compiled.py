@@ -16,6 +16,7 @@ from tallow.compiler.guards import Guards, TooMany
 from tallow.compiler.plan import NO, Plan, Shape
 from tallow.compiler.recording import Name, Recorder, Unknown
 from tallow.compiler.watch import Watch
+from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 from tallow.errors import TallowError, warn
 from tallow.nn.module import Module
@@ -186,7 +187,7 @@ def _flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[
         if type(value) is dict:
             yield text, Shape(dict, tuple(value))
             stack += [(f"{text}[{key!r}]", part) for key, part in reversed(value.items())]
-        elif type(value) in (list, tuple):
+        elif type(value) in (list, tuple, Size):
             yield text, Shape(type(value), len(value))
             stack += [(f"{text}[{i}]", part) for i, part in reversed(list(enumerate(value)))]
         else:

@@ -23,6 +23,7 @@ from tallow.autograd.modes import mode
 from tallow.compiler.fusion import Fused, fuse
 from tallow.compiler.guards import Compared, Guards
 from tallow.compiler.recording import UNREAD, Line, NodeRecord, OpCall, Recorder, Source, Unknown
+from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.kernels.library import IN_BROWSER
@@ -92,7 +93,7 @@ class _Writer:
         self.namespace: dict[str, Any] = {
             "NO": NO, "Node": Node, "Output": Output, "Tensor": Tensor, "compared": self.compared.hold,
             "default_dtype": dtypes.get_default_dtype, "edge_to": edge_to, "modes": mode, "ndarray": np.ndarray,
-            "new": Tensor.__new__, "restore_warnings": restore_warnings, "same": same, "same_layout": same_layout,
+            "new": object.__new__, "restore_warnings": restore_warnings, "same": same, "same_layout": same_layout,
             "suppress_warnings": suppress_warnings, "wrap": wrap,
         }  # fmt: skip
         self.outputs: dict[int, str] = {}
@@ -329,7 +330,7 @@ class _Writer:
             return f"{self.recorder.call(type(result))}({', '.join(self._returned(part) for part in result)})"
         if type(result) is dict:
             return f"{{{', '.join(f'{self.constant(key)}: {self._returned(part)}' for key, part in result.items())}}}"
-        if isinstance(result, int | float | str | bool | type(None)):
+        if isinstance(result, int | float | str | bool | Size | type(None)):
             return self.constant(result)
         raise Unknown(f"returns a {type(result).__name__}")
 
@@ -341,6 +342,8 @@ class _Writer:
             if t._node is not None and id(t._node) in r.nodes:
                 raise Unknown("returns an argument that it has written to")
             return source.tensor
+        if t._view is not None and t._base is not None and t._base._node is not t._base_node:
+            raise Unknown("returns a view of a tensor that it has written to since")
         name = r.name_of(t.array)
         if name is None:
             raise Unknown("returns a tensor that no recorded op made")

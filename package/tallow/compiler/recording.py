@@ -358,10 +358,12 @@ class Recorder:
             return self.stop(f"{op.name}_ writes to a view whose gradient is recorded")
         if backward is not None and self.source_of(target) is not None:
             return self.stop(f"{op.name}_ gives an argument or a captured tensor a gradient")
+        copies = False
         for x, t in zip(ready.call, ready.tensors, strict=False):  # copies that protect saved values
             if t is not None and x is not t.array and devices.is_array(x) and x.dtype == t.array.dtype:
                 known = self.name_of(t.array)
                 if known is not None and x.shape == t.array.shape:
+                    copies = True
                     copy = self.bind(x, self.fresh("v"))
                     self.add(f"{copy} = {known}.copy()", [known], [copy])
         name = self.name_of(target.array)
@@ -371,6 +373,8 @@ class Recorder:
             call = self._op_call(op, ((target, *given[0]), given[1]), ready)
         except Unknown as error:
             return self.stop(f"{op.name}_ takes {error}")
+        if copies and call.general is not None:  # which would save the operand itself
+            return self.stop(f"{op.name}_ saves what it overwrites, with operands of several dtypes")
         written = self.fresh("v")
         call.outputs.append(written)
         if backward is not None:

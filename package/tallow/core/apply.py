@@ -45,7 +45,7 @@ from tallow.errors import (
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 
-_new = Tensor.__new__
+_new: Callable[..., Any] = object.__new__
 _ndarray = np.ndarray
 NUMERIC = (Tensor, int, float, np.generic)
 
@@ -74,9 +74,25 @@ def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
 
 
 def _failure(op: Op, ready: Prepared, error: Exception) -> str:
-    operands = ", ".join(f"{tuple(t.shape)} {t.dtype.name}" for t in ready.tensors if t is not None)
+    tensors = [t for t in ready.tensors if t is not None]
+    operands = ", ".join(f"{tuple(t.shape)} {t.dtype.name}" for t in tensors)
     reason = str(error).partition(" with shapes ")[0]  # of NumPy's error, which repeats the operands
+    if "broadcast" in reason:
+        reason = _mismatch([x.shape for x in ready.call if hasattr(x, "shape")]) or reason
+    reason = reason.replace(" is out of bounds for axis ", " is out of bounds for dimension ")
     return f"{op.name}: {reason}; operands: {operands}"
+
+
+def _mismatch(shapes: list[tuple[int, ...]]) -> str | None:
+    """Return where two shapes do not broadcast, in PyTorch's words; None if they do."""
+    rank = max(map(len, shapes), default=0)
+    for dim in reversed(range(rank)):
+        sizes = [shape[dim - rank] for shape in shapes if len(shape) >= rank - dim]
+        wide = dict.fromkeys(n for n in sizes if n != 1)
+        if len(wide) > 1:
+            a, b, *_ = wide
+            return f"the size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}"
+    return None
 
 
 def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
@@ -321,26 +337,46 @@ def _write(name: str, target: Tensor, value: Any) -> None:
 
 
 def is_writable(array: Array) -> bool:
-    """Return whether each element has its own memory: by NumPy's flag, or by the strides of other arrays."""
-    writeable = getattr(array.flags, "writeable", None)
-    if writeable is not None or array.flags.c_contiguous:
-        return writeable is not False
-    # From the innermost dim outwards: a step within the extent of the inner dims means that elements overlap.
+    """Return whether the memory may be written, and each element has its own."""
+    return getattr(array.flags, "writeable", True) and not has_overlap(array)  # CuPy has no such flag
+
+
+def has_overlap(array: Array) -> bool:
+    """Return whether elements of an array share memory, by its strides. NumPy's flag says nothing about it."""
+    if array.flags.c_contiguous:
+        return False
+    # From the innermost dim outwards: with a step beyond the extent of the inner dims, elements cannot overlap.
+    dims = sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
     extent = array.itemsize  # bytes from the first to the last element, over the dims with smaller steps
-    for step, size in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
-        if step < extent:
-            return False
+    is_certain = True
+    for step, size in dims:
+        is_certain = is_certain and step >= extent
         extent += step * (size - 1)
-    return True
+    if is_certain:
+        return False
+    if not dims[0][0] or array.size * array.itemsize > extent:
+        return True
+    places = np.zeros(1, np.int64)  # interleaved dims, such as steps of 2 and 3: no more places than the memory has
+    for step, size in dims:
+        places = np.add.outer(places, step * np.arange(size)).reshape(-1)
+    places.sort()
+    return bool((np.diff(places) < array.itemsize).any())
 
 
 def check_writable(target: Tensor, name: str) -> None:
     """Raise ShapeError if the target's memory cannot be written."""
-    if not is_writable(target.array):
+    if is_writable(target.array):
+        return
+    if has_overlap(target.array):
         raise ShapeError(
-            f"{name}: the memory cannot be written: its elements overlap, as after expand(), or it is a mapped file",
+            f"{name}: unsupported operation: more than one element of the written-to tensor refers to a single memory "
+            "location, as after expand()",
             hint="clone() the tensor before writing to it",
         )
+    raise ShapeError(
+        f"{name}: the memory cannot be written: it is read-only, such as a mapped file",
+        hint="clone() the tensor before writing to it",
+    )
 
 
 def record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | None], output: Tensor) -> None:

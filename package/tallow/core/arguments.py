@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,15 @@ from tallow.core.half_precision import widen_operands
 from tallow.core.tensor import Tensor
 from tallow.dtypes import HALVES
 from tallow.errors import ArgumentTypeError, DeviceError, DtypeError
+from tallow.ops.checks import refuse
+from tallow.ops.dims import as_int, is_int
 from tallow.ops.parameters import REQUIRED
 from tallow.ops.table import Op
 
 F32, F64 = dtypes.float32.storage, dtypes.float64.storage
+# An array function gets attributes of Python's types. NumPy would compute in the dtype of its own numbers.
+CONVERTED = (Tensor, np.generic)
+PLAIN = frozenset((int, float, bool, str, NoneType))
 
 
 class Prepared:
@@ -53,10 +60,12 @@ class Prepared:
         for i in op.settings:
             if i >= given:
                 break
-            if isinstance(args[i], Tensor):
+            kind = type(args[i])
+            if (kind not in PLAIN and not _is_plain(args[i])) or (kind is bool and op.names[i] in op.integers):
                 return False
-        for value in kwargs.values():
-            if isinstance(value, Tensor):
+        for name, value in kwargs.items():
+            kind = type(value)
+            if (kind not in PLAIN and not _is_plain(value)) or (kind is bool and name in op.integers):
                 return False
         call = list(args)
         tensors: list[Tensor | None] = []
@@ -135,11 +144,10 @@ class Prepared:
             self.kwargs[name] = _unpack_index(self.kwargs[name])
             _check_index_device(op, self.kwargs[name], values)
         for i in op.settings:
-            if i < given and isinstance(call[i], Tensor):
-                call[i] = _number(op, op.names[i], call[i])
+            if i < given:
+                call[i] = _attribute(op, op.names[i], call[i])
         for name, value in self.kwargs.items():
-            if isinstance(value, Tensor):
-                self.kwargs[name] = _number(op, name, value)
+            self.kwargs[name] = _attribute(op, name, value)
         self.call = call
         self.tensors = tensors
 
@@ -151,11 +159,14 @@ class Prepared:
 
     def _convert(self, op: Op, values: list[Any], explicit: dtypes.dtype | None) -> list[Any]:
         """Convert the operands to one device and, by the op's rule, to one dtype; `explicit` overrides the rule."""
+        if op.refuses is not None:
+            refuse(op.refuses, op.name, values)
         arrays = [v for v in values if hasattr(v, "dtype")]
+        if not arrays and op.numbers_alone:
+            arrays = values = [np.asarray(v, dtypes.scalar_dtype(v).storage) for v in values]
         if not arrays:
-            if op.dtypes in ("same", "mixed"):
+            if not op.indices or op.dtypes in ("same", "mixed"):
                 raise ArgumentTypeError(f"{op.name}: expected at least one Tensor among the operands, got {values}")
-            arrays = []
         elif any(type(a) is not type(arrays[0]) for a in arrays) or type(arrays[0]) is not np.ndarray:
             values = _on_one_device(op, values)
             arrays = [v for v in values if hasattr(v, "dtype")]
@@ -211,6 +222,32 @@ def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | No
         )
     values.append(x)
     tensors.append(None)
+
+
+def plain(value: Any) -> Any:
+    """Return an attribute with Python's numbers in place of those of NumPy, of tensors and of classes with `__index__`.
+
+    An attribute without any is returned itself; so is a tensor, because it depends on the op whether it is a number.
+    """
+    if type(value) in PLAIN or isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        items = [as_int(x, "") if isinstance(x, Tensor) and is_int(x) else plain(x) for x in value]
+        return value if all(map(is_, items, value)) else items if isinstance(value, list) else tuple(items)
+    return as_int(value, "") if is_int(value) else value
+
+
+def _is_plain(value: Any) -> bool:
+    return not isinstance(value, Tensor) and plain(value) is value
+
+
+def _attribute(op: Op, name: str, value: Any) -> Any:
+    """Return an attribute as the array function gets it.  Raises: ArgumentTypeError for a bool as an integer"""
+    if isinstance(value, bool) and name in op.integers:
+        raise ArgumentTypeError(f"{op.name}: {name} must be an integer, not a bool")
+    return _number(op, name, value) if isinstance(value, Tensor) else plain(value)
 
 
 def _number(op: Op, name: str, x: Tensor) -> Any:
@@ -270,7 +307,8 @@ def _same_dtype(op: Op, values: list[Any]) -> list[Any]:
     names = list(dict.fromkeys(dtypes.dtype_of(v).name for v in values if hasattr(v, "dtype")))
     if len(names) > 1:
         raise DtypeError(
-            f"{op.name}: expected operands of one dtype, got {' and '.join(names)}", hint="convert with .to(dtype)"
+            f"{op.name}: expected operands to have the same dtype, got {' and '.join(names)}",
+            hint="they must have the same dtype: convert with .to(dtype)",
         )
     return values
 

@@ -17,16 +17,16 @@ _PRODUCTS = (
 )
 # Losses, and ops that lose accuracy by summing many numbers or by cancellation.
 _FLOAT32 = (
-    "absolute_error binary_cross_entropy binary_cross_entropy_with_logits cdist cross_entropy_of_classes ctc "
-    "grid_sample huber_error kl_divergence linalg_cholesky linalg_det linalg_eig linalg_eigh linalg_eigvals "
-    "linalg_eigvalsh linalg_inv linalg_pinv linalg_qr linalg_slogdet linalg_solve linalg_solve_triangular linalg_svd "
-    "linalg_svdvals lu_factor multi_margin multilabel_margin nanquantile nll_loss_of_classes prod quantile "
-    "squared_error"
+    "absolute_error binary_cross_entropy binary_cross_entropy_with_logits cdist cholesky_solve "
+    "cross_entropy_of_classes ctc grid_sample huber_error kl_divergence linalg_cholesky linalg_det linalg_eig "
+    "linalg_eigh linalg_eigvals linalg_eigvalsh linalg_inv linalg_pinv linalg_qr linalg_slogdet linalg_solve "
+    "linalg_solve_triangular linalg_svd linalg_svdvals lu_factor multi_margin multilabel_margin nanquantile "
+    "nll_loss_of_classes prod quantile squared_error"
 )
 # PyTorch keeps these in float32 on a GPU only.
 _FLOAT32_ON_CUDA = (
-    "acos asin cosh cumprod cumsum erfinv exp expm1 group_norm layer_norm linalg_vector_norm log log10 log1p log2 "
-    "log_softmax logsumexp pow reciprocal rms_norm rsqrt sinh softmax softplus sum tan"
+    "acos asin cosh cumprod cumsum distance erfinv exp expm1 group_norm layer_norm linalg_vector_norm log log10 log1p "
+    "log2 log_softmax logsumexp pow reciprocal rms_norm rsqrt sinh softmax softplus sum tan"
 )
 # Ops of these lists whose CUDA kernels read halves and compute in float32: widening the operand first would be three
 # times the memory traffic. Their results stay in float32.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
+from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
@@ -21,6 +22,8 @@ from tallow.errors import (
     ShapeError,
     TallowError,
 )
+from tallow.ops.checks import unsupported
+from tallow.ops.dims import as_int, as_ints, is_int
 from tallow.ops.filling import constant
 from tallow.ops.memory_format import contiguous_format, dims_back, dims_in_memory, memory_format, preserve_format
 
@@ -37,7 +40,7 @@ def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool
     if device is not None:
         array = devices.move(array, devices.chosen(device))
     tensor = wrap(array)
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
 @public("tl")
@@ -57,17 +60,28 @@ def default_or(dtype: Dtype) -> dtypes.dtype:
     return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
 
 
+def int64_or(dtype: Dtype) -> dtypes.dtype:
+    """Return the dtype, or int64 for None."""
+    return dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+
+
 def number(value: Number) -> Any:
-    """Return a Python number for a tensor or NumPy value with one element; other values unchanged."""
+    """Return a Python number for a tensor or NumPy value with one element, and for a class with `__index__`.
+
+    Other values are returned unchanged.
+    """
     if type(value) is int or type(value) is float:
         return value
-    return value.item() if isinstance(value, Tensor | np.generic | np.ndarray) else value
+    if isinstance(value, Tensor | np.generic | np.ndarray):
+        return value.item()
+    return as_int(value, "") if is_int(value) and not isinstance(value, bool) else value
 
 
 # ----------------------------------------------------------------------------------------------------- from data
 
 
 @public("tl")
+@creates
 def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
     """Create a tensor with a copy of `data`: a number, a nested sequence of numbers, or an array.
 
@@ -117,7 +131,7 @@ def asarray(
         if copy is False and not np.may_share_memory(result.array, getattr(obj, "array", obj)):
             raise ArgumentError("asarray: cannot convert without a copy", hint="pass copy=None")
         result = result.detach() if isinstance(obj, Tensor) and requires_grad != obj.requires_grad else result
-    return result.requires_grad_() if requires_grad else result
+    return result.requires_grad_(requires_grad) if requires_grad else result
 
 
 @public("tl")
@@ -125,6 +139,8 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """Create a tensor that shares memory with a NumPy array: writes to one are visible in the other."""
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
+    if array.dtype.kind not in "biuf":
+        raise ArgumentTypeError(f"from_numpy: can't convert an array of {array.dtype}", hint="make it one of numbers")
     return wrap(dtypes.cast(array, _array_dtype(array, None)))
 
 
@@ -136,23 +152,32 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     except ValueError as error:
         raise ArgumentError(f"frombuffer: {error}") from error
     tensor = wrap(array)
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
 @public("tl")
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library."""
+def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = None) -> Tensor:
+    """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library.
+
+    Args:
+        device: moves the tensor there.
+        copy: True always copies, False raises ArgumentError where `device` makes a copy necessary.
+    """
     device_type, _ = ext_tensor.__dlpack_device__()
     backend = devices.get_backend("cuda" if device_type == DLPACK_CUDA else "cpu")
     array = backend.module.from_dlpack(ext_tensor)
     _array_dtype(array, None)
-    return wrap(array)
+    target = devices.device_of(array) if device is None else devices.device(device)
+    if copy is False and target != devices.device_of(array):
+        raise ArgumentError(f"from_dlpack: cannot move to {target} without a copy", hint="pass copy=None")
+    return wrap(devices.move(array.copy() if copy else array, target))
 
 
 DLPACK_CUDA = 2  # kDLCUDA in dlpack.h
 
 
 @public("tl")
+@creates
 def scalar_tensor(s: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
     """Create a 0-d tensor of the default dtype."""
     return full((), s, dtype=default_or(dtype), device=device, requires_grad=requires_grad)
@@ -182,7 +207,8 @@ def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
         array = np.asarray(_as_arrays(data) if typed else data)
     except ValueError as error:
         raise ArgumentError(
-            f"tensor: the nested sequence is ragged: {error}", hint="make all rows equally long"
+            f"tensor: expected sequence of length as the others, but the nested one is ragged: {error}",
+            hint="make all rows equally long",
         ) from None
     except OverflowError as error:
         raise ArgumentError(f"tensor: {error}") from error
@@ -259,7 +285,8 @@ def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
         raise ArgumentTypeError(f"{name}: a size consists of integers, got {shape}")
     shape = tuple(n.__index__() for n in shape)
     if any(n < 0 for n in shape):
-        raise ShapeError(f"{name}: negative dimension in size {shape}")
+        negative = next(n for n in shape if n < 0)
+        raise ShapeError(f"{name}: trying to create tensor with negative dimension {negative}: {list(shape)}")
     return shape
 
 
@@ -293,6 +320,7 @@ def filled(
 
 
 @public("tl")
+@creates
 def zeros(
     *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
@@ -301,6 +329,7 @@ def zeros(
 
 
 @public("tl")
+@creates
 def ones(
     *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
@@ -309,6 +338,7 @@ def ones(
 
 
 @public("tl")
+@creates
 def empty(
     *sizes: Any,
     size: Any = (),
@@ -326,10 +356,11 @@ def empty(
     order = dims_in_memory(shape, memory_format)
     tensor = filled(tuple(shape[i] for i in order), None, default_or(dtype), device)
     tensor.array = tensor.array.transpose(dims_back(order))
-    return tensor.requires_grad_() if requires_grad else tensor
+    return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
 @public("tl")
+@creates
 def empty_strided(
     size: Sequence[int],
     stride: Sequence[int],
@@ -340,6 +371,7 @@ def empty_strided(
 ) -> Tensor:
     """Create a tensor with these strides (in elements) and uninitialised memory, just large enough for them."""
     shape, d = as_size((tuple(size),), "empty_strided"), default_or(dtype)
+    stride = as_ints(stride, "empty_strided")
     if len(stride) != len(shape) or any(s < 0 for s in stride):
         raise ShapeError(
             f"empty_strided: size {list(shape)} and stride {list(stride)} must have one length, none negative"
@@ -352,6 +384,7 @@ def empty_strided(
 
 
 @public("tl")
+@creates
 def full(
     size: Sequence[int], fill_value: Number, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
@@ -372,6 +405,7 @@ def full(
 
 
 @public("tl")
+@creates
 def arange(
     *bounds: Number,
     start: Number = 0,
@@ -399,7 +433,7 @@ def arange(
     integers = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     d = (dtypes.int64 if integers else dtypes.get_default_dtype()) if dtype is None else dtypes.as_dtype(dtype)
     if d is dtypes.bool:
-        raise DtypeError("arange: not implemented for bool")
+        raise unsupported("arange", d, "numbers")
     if d is dtypes.int64 and not integers:
         start, end, step, integers = int(start), int(end), int(step), True
     length = -((start - end) // step) if integers else math.ceil((end - start) / step)
@@ -417,6 +451,7 @@ def arange(
 
 
 @public("tl")
+@creates
 def linspace(
     start: Number,
     end: Number,
@@ -428,10 +463,11 @@ def linspace(
 ) -> Tensor:
     """Create `steps` evenly spaced numbers from start to end, both included."""
     d = default_or(dtype)
-    return place(_spaced(number(start), number(end), number(steps), "linspace", d), d, device, requires_grad)
+    return place(_spaced(number(start), number(end), steps, "linspace", d), d, device, requires_grad)
 
 
 @public("tl")
+@creates
 def logspace(
     start: Number,
     end: Number,
@@ -444,17 +480,22 @@ def logspace(
 ) -> Tensor:
     """Create `steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
     d = default_or(dtype)
-    exponents = _spaced(number(start), number(end), number(steps), "logspace", d)
+    exponents = _spaced(number(start), number(end), steps, "logspace", d)
     return place(np.power(float(base), exponents), d, device, requires_grad)
 
 
 def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) -> Array:
     """Return evenly spaced float64 numbers, computed from both ends so that both are exact.
 
-    For integer dtypes `linspace` drops the fractions.
+    For integer dtypes the fractions of both ends are dropped first, as in PyTorch, and those of the results last.
     """
+    steps = as_int(steps, name)
     if steps < 0:
         raise ShapeError(f"{name}: number of steps must be non-negative, got {steps}")
+    if d is dtypes.bool:
+        raise unsupported(name, d, "numbers")
+    if d.category == 1 and steps > 1:
+        start, end = math.trunc(start), math.trunc(end)
     step = (end - start) / (steps - 1) if steps > 1 else 0.0
     half = steps // 2
     from_start, to_end = np.arange(half, dtype=np.float64), np.arange(steps - 1 - half, -1, -1, dtype=np.float64)
@@ -463,10 +504,12 @@ def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) ->
 
 
 @public("tl")
+@creates
 def eye(
     n: int, m: int | None = None, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; m is n by default."""
+    n, m = as_int(n, "eye"), m if m is None else as_int(m, "eye")
     if n < 0 or (m is not None and m < 0):
         raise ShapeError(f"eye: n and m must be at least 0, got {n} and {m}")
     d = default_or(dtype)
@@ -476,19 +519,28 @@ def eye(
 
 
 @public("tl")
-def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None) -> Tensor:
+@creates
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return row and column indices (2, N) of the elements on and below diagonal `offset` of a (row, col) matrix."""
-    return _indices_where(row, col, lambda i, j: j - i <= offset, dtype, device)
+    return _indices_where(row, col, offset, np.less_equal, dtype, device, requires_grad)
 
 
 @public("tl")
-def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype = dtypes.int64, device: Device = None) -> Tensor:
+@creates
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """Return row and column indices (2, N) of the elements on and above diagonal `offset` of a (row, col) matrix."""
-    return _indices_where(row, col, lambda i, j: j - i >= offset, dtype, device)
+    return _indices_where(row, col, offset, np.greater_equal, dtype, device, requires_grad)
 
 
-def _indices_where(row: int, col: int, keep: Any, dtype: Dtype, device: Device) -> Tensor:
+def _indices_where(
+    row: int, col: int, offset: int, keep: Any, dtype: Dtype, device: Device, requires_grad: bool
+) -> Tensor:
+    row, col, offset = (as_int(n, "tril_indices, triu_indices") for n in (row, col, offset))
     if row < 0 or col < 0:
         raise ShapeError(f"tril_indices, triu_indices: row and col must be non-negative, got {row} and {col}")
-    mask = keep(np.arange(row, dtype=np.int64)[:, None], np.arange(col, dtype=np.int64))
-    return place(np.stack(np.nonzero(mask)), dtypes.as_dtype(dtype), device, False)
+    mask = keep(np.arange(col, dtype=np.int64) - np.arange(row, dtype=np.int64)[:, None], offset)
+    return place(np.stack(np.nonzero(mask)), int64_or(dtype), device, requires_grad)

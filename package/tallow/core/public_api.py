@@ -11,12 +11,13 @@ from functools import wraps
 from types import CodeType
 from typing import Any, TypeVar
 
+from tallow.core.overrides import overridden
 from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError
-from tallow.ops.table import ALIASES, OPS, PLACES, Op
+from tallow.ops.table import OPS, PLACES, Op, aliases_of
 from tallow.ops.table import op as register_op
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,24 +72,30 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
 
 
 def _accept_numpy_keywords(function: F) -> F:
-    """Wrap a function of an input or a dim so that it takes `axis` for `dim` and so on, and `out`, as in PyTorch."""
+    """Wrap a function so that it takes `axis` for `dim` and so on, and `out` if it returns tensors, as in PyTorch."""
     code: CodeType = getattr(function, "__wrapped__", function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # inspect.signature would slow down import
-    aliases = {alias: name for alias, name in ALIASES.items() if name in own and alias not in own}
-    if not aliases:
+    aliases = aliases_of(own)
+    takes_out = "out" in own or hasattr(function, "takes_out")
+    if not aliases and (takes_out or "Tensor" not in str(function.__annotations__.get("return"))):
         return function
     are_own = aliases.keys().isdisjoint
-    takes_out = "out" in own
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            return function(*args)
-        if not are_own(kwargs):
-            kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
-        if takes_out or (out := kwargs.pop("out", None)) is None:
-            return function(*args, **kwargs)
-        return write_out(out, function(*args, **kwargs), function.__name__)
+        try:
+            if not kwargs:
+                return function(*args)
+            if not are_own(kwargs):
+                kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
+            if takes_out or (out := kwargs.pop("out", None)) is None:
+                return function(*args, **kwargs)
+            return write_out(out, function(*args, **kwargs), function.__name__)
+        except Exception:
+            result = overridden(renaming, args, kwargs)
+            if result is NotImplemented:
+                raise
+            return result
 
     return renaming  # type: ignore[return-value]
 

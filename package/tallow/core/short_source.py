@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from tallow.ops.parameters import REQUIRED, Parameter, Role
-from tallow.ops.table import Op
+from tallow.ops.table import INTEGERS, Op
 
 
 class _Absent:
@@ -227,15 +227,17 @@ class _Writer:
         return f"({is_array} or {f'_{name} is None' if p.default is None else is_tuple})"
 
     def of_attribute(self, p: Parameter) -> str:
-        """An attribute: anything but a tensor, whose number the general way would take."""
+        """An attribute: anything but a tensor or a number of NumPy, of which the general way makes one of Python."""
         if p.name == "dtype" and p.default is not REQUIRED:
             return "dtype is None"  # of the computation: the general way converts the operands to it
         # The usual values are quicker to recognise: the default, or its type.
         usual = type(p.default).__name__ if type(p.default) in NUMBERS_AND_TEXT else "int"
         is_singleton = p.default is None or p.default is False
         is_usual = f"{p.name} is {p.default}" if is_singleton else f"type({p.name}) is {usual}"
+        if p.annotation in INTEGERS:  # the general way converts or refuses the others
+            return f"({is_usual} or type({p.name}) is int)" if p.default is None else is_usual
         is_given = f"{p.name} is not ABSENT and " if p.default is REQUIRED else ""
-        return f"({is_usual} or {is_given}not isinstance({p.name}, Tensor))"
+        return f"({is_usual} or {is_given}not isinstance({p.name}, CONVERTED))"
 
     def any_needs_gradient(self) -> str:
         """Return the condition that the op has to be recorded."""
@@ -263,17 +265,23 @@ class _Writer:
         """Return the condition that `Op.small` computes the value; None for an op without it."""
         if self.op.small is None:
             return None
+        writes = self.form is Form.inplace and ufunc_of(self.op) is not None
         conditions = [] if self.form is Form.inplace else ["not _recorded"]
-        if self.op.dtypes != "keep" and self.lead.role is not Role.OPERANDS:
-            if self.form is not Form.inplace or ufunc_of(self.op) is None:  # no kernel is as fast as NumPy in place
-                conditions.append(f"_{self.lead.name}.size < LARGE")
-            if self.op.dtypes != "float":  # else they are floats already
-                conditions.append("(_dtype is F32 or _dtype is F64)")
+        if writes:
+            conditions.append(self.may_write())
+        if self.op.limit is not None:  # no kernel is as fast as NumPy in place
+            conditions.append("LIMIT.size" if writes else f"_{self.lead.name}.size < LIMIT.size")
+        if self.op.dtypes not in ("keep", "float") and self.lead.role is not Role.OPERANDS:  # else they are floats
+            conditions.append("(_dtype is F32 or _dtype is F64)")
         for p in self.keywords:
             is_singleton = p.default is None or isinstance(p.default, bool)
             equal = f"{p.name} is {p.default}" if is_singleton else f"{p.name} == {self.default(p)}"
             conditions.append(equal if is_singleton else f"type({p.name}) is {type(p.default).__name__} and {equal}")
         return " and ".join(conditions) or None
+
+    def may_write(self) -> str:
+        """Return the condition that the first operand can be written: the flags say so of most arrays."""
+        return f"(_{self.lead.name}.flags.carray or is_writable(_{self.lead.name}))"
 
     def arguments(self) -> list[str]:
         """Return the arguments of the array function."""
@@ -340,7 +348,7 @@ class _Writer:
             yield "if type(_result) is not ndarray and isinstance(_result, generic):"
             yield "    _result = asarray(_result)"
             yield "if type(_result) is ndarray and _result.dtype is _dtype:"
-            yield f"    if _result.shape == _{lead}.shape and _{lead}.flags.writeable:"
+            yield f"    if _result.shape == _{lead}.shape and {self.may_write()}:"
             yield f"        _{lead}[...] = _result"
             yield f"        note_write({lead})"
             yield f"        return {lead}"
@@ -376,16 +384,14 @@ class _Writer:
         yield "_output = new(Tensor)"
         yield "_output.array = _result"
         yield "if _source is None:"
-        yield f"    _source, _parent = {lead}, None"
-        yield "else:"
-        yield f"    _parent = {lead}._view"
+        yield f"    _source = {lead}"
         yield "_output._base = _source"
         yield "if _source._node is not None:"
         yield "    _output._base_node = _source._node"
         yield f"if {lead}._inference:"
         yield "    _output._inference = True"
         yield "if _mode is RECORDING:"
-        yield f"    _output._view = of_arrays, ({rest}), NO_KEYWORDS, None, _parent"
+        yield f"    _output._view = of_arrays, ({rest}), NO_KEYWORDS, None, {lead}._view"
         yield "    if _recorded:"
         yield from (f"        {line}" for line in self.recording())
         yield "return _output"
@@ -421,9 +427,10 @@ _LOCALS = "backward dtype edges from mode output parent recorded result source t
 LOCALS = frozenset(_LOCALS.split())
 # Names that an op's parameter cannot have: those in `short_way.RUNTIME`, and of builtins.
 _NAMES = (
-    "ABSENT BOOL Exception F32 F64 I32 I64 INFERENCE LARGE NO_KEYWORDS Node RECORDING Tensor U8 are_arrays arrays_of "
-    "asarray defaults float generally generic inplace inplace_generally int isinstance len list modes ndarray "
-    "needs_gradient new note_write of_arrays op operator_generally optionally_inplace others out outputs_of record "
-    "rest restore_warnings small str suppress_warnings tuple type ufunc views_of"
+    "ABSENT BOOL CONVERTED Exception F32 F64 I32 I64 INFERENCE LIMIT NO_KEYWORDS Node RECORDING Tensor U8 "
+    "are_arrays arrays_of asarray defaults float generally generic inplace inplace_generally int is_writable "
+    "isinstance len list modes ndarray needs_gradient new note_write of_arrays op operator_generally "
+    "optionally_inplace others out outputs_of record rest restore_warnings small str suppress_warnings tuple type "
+    "ufunc views_of"
 )
 RESERVED = frozenset(_NAMES.split())

@@ -29,12 +29,12 @@ import numpy as np
 from tallow.autograd.graph import Node, note_write
 from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
-from tallow.core.arguments import F32, F64
+from tallow.core.arguments import CONVERTED, F32, F64
+from tallow.core.overrides import overridden
 from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of, ufunc_of
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError
-from tallow.ops.arithmetic import LARGE
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import OPS, Op
 
@@ -113,7 +113,8 @@ def _complete(function: FunctionType, op: Op, form: Form) -> None:
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     namespace = function.__globals__
     namespace.update(RUNTIME)
-    namespace.update(op=op, of_arrays=op.function, small=op.small, ufunc=ufunc_of(op), defaults=op.all_defaults)
+    namespace.update(op=op, of_arrays=op.function, small=op.small, LIMIT=op.limit)
+    namespace.update(ufunc=ufunc_of(op), defaults=op.all_defaults)
     made: dict[str, FunctionType] = {}
     exec(compile(text, filename, "exec"), namespace, made)
     (generated,) = made.values()
@@ -128,26 +129,45 @@ def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """Apply an op the general way; PyTorch's argument `out` may be among the keywords."""
     out = keywords.pop("out", None)
     args, kwargs = _as_called(op, given, keywords)
-    value = general_way.apply_generally(op, *args, **kwargs)
+    try:
+        value = general_way.apply_generally(op, *args, **kwargs)
+    except Exception:
+        return _overridden(op.call, args, kwargs)
     return value if out is None else write_out(out, value, op.name)
 
 
 def inplace_generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
     """Apply an op the general way and write into its first operand."""
     args, kwargs = _as_called(op, given, keywords)
-    return general_way.inplace_generally(op, *args, **kwargs)
+    try:
+        return general_way.inplace_generally(op, *args, **kwargs)
+    except Exception:
+        return _overridden(op.inplace, args, kwargs)
 
 
 def optionally_inplace(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], inplace: bool) -> Any:
     """Apply an op that has an argument `inplace`."""
     args, kwargs = _as_called(op, given, keywords)
-    return general_way.apply_inplace(op, *args, **kwargs) if inplace else general_way.apply(op, *args, **kwargs)
+    try:
+        return general_way.apply_inplace(op, *args, **kwargs) if inplace else general_way.apply(op, *args, **kwargs)
+    except Exception:
+        return _overridden(
+            _forms[op.name, Form.optional_inplace.name], args, kwargs | ({"inplace": True} if inplace else {})
+        )
 
 
 def operator_generally(op: Op, *operands: Any) -> Any:
     """Apply an operator. Return NotImplemented, so that Python asks the other type, for operands of unknown types."""
     converted = [general_way.as_operand(x) for x in operands]
     return NotImplemented if any(x is None for x in converted) else general_way.apply(op, *converted)
+
+
+def _overridden(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """Return what an argument makes of a call that has just failed. Raises: the error, if none has a say in it."""
+    result = overridden(function, tuple(args), kwargs)
+    if result is NotImplemented:
+        raise  # noqa: PLE0704 - the error that the caller handles
+    return result
 
 
 def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -173,6 +193,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 RUNTIME: dict[str, Any] = {
     "ABSENT": ABSENT,
+    "CONVERTED": CONVERTED,
     "F32": F32,
     "F64": F64,
     "I32": np.dtype(np.int32),
@@ -180,7 +201,6 @@ RUNTIME: dict[str, Any] = {
     "U8": np.dtype(np.uint8),
     "BOOL": np.dtype(np.bool_),
     "INFERENCE": INFERENCE,
-    "LARGE": LARGE,
     "NO_KEYWORDS": {},
     "Node": Node,
     "RECORDING": RECORDING,
@@ -191,10 +211,11 @@ RUNTIME: dict[str, Any] = {
     "generally": generally,
     "generic": np.generic,
     "inplace_generally": inplace_generally,
+    "is_writable": general_way.is_writable,
     "modes": mode,
     "ndarray": np.ndarray,
     "needs_gradient": general_way.needs_gradient,
-    "new": Tensor.__new__,
+    "new": object.__new__,
     "note_write": note_write,
     "operator_generally": operator_generally,
     "optionally_inplace": optionally_inplace,

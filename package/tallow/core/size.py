@@ -3,20 +3,53 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, SupportsIndex, overload
+
+from tallow.errors import ArgumentTypeError
+
+_item = tuple.__getitem__  # looked up once: indexing a shape is common
+new_size = tuple.__new__  # of a tuple that is a shape for certain
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple with `numel()`."""
+    """The shape of a tensor: a tuple with `numel()`. Slices, sums and multiples are shapes too."""
 
     __slots__ = ()
+
+    def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Size:
+        """Create a shape.  Raises: TypeError for what is not an integer"""
+        lengths = tuple(lengths)
+        for position, length in enumerate(lengths):
+            if not hasattr(length, "__index__"):
+                kind = type(length).__name__
+                raise ArgumentTypeError(f"Size takes an iterable of 'int' (item {position} is '{kind}')")
+        return new_size(cls, lengths)
 
     def numel(self) -> int:
         """Return the number of elements."""
         return math.prod(self)
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Size: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        part = _item(self, index)
+        return new_size(Size, part) if type(part) is tuple else part
+
     def __add__(self, other: Any) -> Any:
-        return Size(super().__add__(other))
+        return new_size(Size, super().__add__(other))
+
+    def __radd__(self, other: Any) -> Any:
+        return new_size(Size, other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, count: Any) -> Any:
+        return new_size(Size, super().__mul__(count))
+
+    __rmul__ = __mul__
 
     def __repr__(self) -> str:
         return f"tallow.Size([{', '.join(map(str, self))}])"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -19,17 +19,30 @@ from tallow.autograd.modes import mode
 from tallow.autograd.views import Fields
 from tallow.autograd.writes import owner_of, write_count
 from tallow.core import printing
-from tallow.core.size import Size
+from tallow.core.size import Size, new_size
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, GraphError, MissingNameError, ShapeError
-from tallow.ops.dims import normalize_dim
+from tallow.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DtypeError,
+    GraphError,
+    MissingNameError,
+    ShapeError,
+    UnsupportedError,
+)
+from tallow.ops.dims import as_ints, is_int, normalize_dim
 from tallow.ops.memory_format import (
     CHANNELS_LAST_NDIM,
     contiguous_format,
     dims_in_memory,
     memory_format,
     preserve_format,
+    strided,
 )
+from tallow.ops.memory_format import layout as Layout
+
+T = TypeVar("T", bound="Tensor")
+_new: Callable[..., Any] = object.__new__  # an object without an array: quicker than a constructor
 
 if TYPE_CHECKING:
     from tallow.signatures.methods import Methods
@@ -58,8 +71,8 @@ class Tensor(Methods):
     _node: Node | Output | None = None  # the op that made it, or one output of it; None for a leaf
     _base: Tensor | None = None  # the tensor that a view is a view of; never itself a view
     _base_node: Node | Output | None = None  # the base's node when the view's history was made
-    _view: Fields | None = None  # how the view was made, see `View`; None if it was made under no_grad
-    _reshaped: Node | Output | None = None  # its node when its own shape was last changed in place, as by `t_`
+    # How the view was made, see `View`; None if it was made under no_grad. Of a base: how its shape changed in place.
+    _view: Fields | None = None
     _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `autograd.writes`
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
@@ -69,25 +82,45 @@ class Tensor(Methods):
     __array_priority__ = 1000  # so that numpy_array + tensor calls the tensor's operator
     __hash__ = object.__hash__
 
-    def __init__(self, *data: Any, requires_grad: bool = False) -> None:
+    def __new__(cls, *values: Any, data: Any = None, device: Any = None, requires_grad: bool = False) -> Self:
+        """Create a tensor of the default dtype from data, or of uninitialised memory from a size.
+
+        A subclass may have a `__new__` with arguments of its own, and an `__init__`, as in PyTorch.
+        """
+        self = _new(cls)
+        data = values if data is None else (data,)
         if len(data) == 1 and devices.is_array(data[0]):
             dtypes.dtype_of(data[0])  # raises for one that no tensor has
             self.array = dtypes.cast(data[0], dtypes.get_default_dtype())
         elif len(data) == 1 and isinstance(data[0], Tensor):
             self.array = data[0].array
-        elif all(isinstance(n, int) for n in data):
-            self.array = np.empty(data if data else (0,), dtypes.get_default_dtype().storage)
+        elif all(map(is_int, data)):
+            self.array = np.empty(as_ints(data, "Tensor") if data else (0,), dtypes.get_default_dtype().storage)
         else:
             self.array = np.asarray(data[0] if len(data) == 1 else data, dtypes.get_default_dtype().storage)
+        if device is not None:
+            self.array = devices.move(self.array, devices.device(device))
         if requires_grad:
             self.requires_grad_()
+        return self
+
+    @staticmethod
+    def _make_subclass(cls: type[T], data: Tensor, require_grad: builtins.bool = False) -> T:
+        """Return a leaf of a subclass on the memory of a tensor."""
+        return cls._rebuild(data.array, require_grad)
+
+    def as_subclass(self, cls: type[T]) -> T:
+        """Return a view of the tensor, with its history, as an object of a subclass."""
+        view: Any = self.view_as(self)
+        view.__class__ = cls
+        return view
 
     # -------------------------------------------------------------------------------------------------- the array
 
     @property
     def shape(self) -> Size:
         """The sizes of the dims."""
-        return Size(self.array.shape)
+        return new_size(Size, self.array.shape)
 
     @property
     def ndim(self) -> int:
@@ -98,6 +131,11 @@ class Tensor(Methods):
     def dtype(self) -> dtypes.dtype:
         """The dtype of the elements."""
         return dtypes.BY_STORAGE[self.array.dtype]
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the elements: always `strided`, dense."""
+        return strided
 
     @property
     def device(self) -> devices.device:
@@ -188,6 +226,11 @@ class Tensor(Methods):
         """Return whether the dtype is a floating-point dtype."""
         return self.dtype.is_floating_point
 
+    @property
+    def imag(self) -> NoReturn:
+        """Raise UnsupportedError, as in PyTorch for a dtype that is not complex."""
+        raise UnsupportedError("imag is not implemented for tensors with non-complex dtypes")
+
     def is_complex(self) -> builtins.bool:
         """Return False: tallow has no complex dtypes."""
         return False
@@ -215,7 +258,7 @@ class Tensor(Methods):
         if force:
             return dtypes.widen(self.cpu().array) if self.dtype is dtypes.bfloat16 else self.cpu().array
         if self.requires_grad and mode.recording:
-            raise GraphError("can't call numpy() on a Tensor that requires grad", hint="use tensor.detach().numpy()")
+            raise GraphError("can't call numpy() on Tensor that requires grad", hint="use tensor.detach().numpy()")
         if type(self.array) is not np.ndarray and not isinstance(self.array, np.ndarray):
             raise ArgumentTypeError(
                 f"can't convert a tensor on {self.device} to numpy", hint="use tensor.cpu().numpy()"
@@ -265,9 +308,9 @@ class Tensor(Methods):
 
     def __bool__(self) -> builtins.bool:
         if self.array.size != 1:
+            values = "more than one value" if self.array.size else "no values"
             raise ShapeError(
-                f"Boolean value of Tensor with {'more than one' if self.array.size else 'no'} values is ambiguous",
-                hint="reduce it first, with any() or all()",
+                f"Boolean value of Tensor with {values} is ambiguous", hint="reduce it first, with any() or all()"
             )
         return builtins.bool(self._host().item())
 
@@ -278,7 +321,7 @@ class Tensor(Methods):
         return float(self.item())
 
     def __index__(self) -> int:
-        if self.dtype.is_floating_point:
+        if self.dtype.is_floating_point or self.array.size != 1:
             raise ArgumentTypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
@@ -293,6 +336,10 @@ class Tensor(Methods):
         return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> builtins.bool:
+        if not isinstance(element, Tensor | int | float | np.generic):
+            raise ArgumentError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
+            )
         return builtins.bool((self == element).any())
 
     def __repr__(self) -> str:
@@ -329,9 +376,9 @@ class Tensor(Methods):
         return _unpickle, (type(self), host, str(self.device), self.requires_grad), self._attributes()
 
     @classmethod
-    def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Tensor:
+    def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Self:
         """Create a leaf of this class without calling its constructor, which in a subclass may take other arguments."""
-        result = cls.__new__(cls)
+        result = _new(cls)
         result.array = array
         result._requires_grad = requires_grad
         return result
@@ -360,6 +407,8 @@ class Tensor(Methods):
 
         Raises: GraphError for False on a tensor that is not a leaf, DtypeError for a dtype that is not floating-point.
         """
+        if not isinstance(requires_grad, builtins.bool):
+            raise ArgumentTypeError(f"requires_grad_: expected True or False, got {requires_grad!r:.80}")
         if self._node is not None:
             if requires_grad:
                 return self
@@ -379,14 +428,17 @@ class Tensor(Methods):
     @property
     def is_leaf(self) -> builtins.bool:
         """Return whether no recorded op made this tensor."""
-        return self.grad_fn is None
+        if self._base is not None:
+            refresh_view(self)
+        return self._node is None
 
     @property
     def grad_fn(self) -> Node | None:
         """The node of the op that made this tensor; None for a leaf."""
         if self._base is not None:
             refresh_view(self)
-        return self._node.node if isinstance(self._node, Output) else self._node
+        node = self._node.node if isinstance(self._node, Output) else self._node
+        return None if node is None else node.named()
 
     @property
     def output_nr(self) -> int:
@@ -578,9 +630,6 @@ class Tensor(Methods):
         def __invert__(self) -> Tensor: ...
         def __getitem__(self, index: Any) -> Tensor: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
-
-
-_new = Tensor.__new__
 
 
 def from_array(array: Array) -> Tensor:

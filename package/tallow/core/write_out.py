@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.autograd.modes import mode
+from tallow.core.tensor import Tensor
 from tallow.dtypes import can_cast
-from tallow.errors import ArgumentTypeError, DtypeError, GraphError, ShapeError
+from tallow.errors import ArgumentTypeError, DtypeError, GraphError, warn
 
 
 def write_out(out: Any, value: Any, name: str) -> Any:
-    """Write a result to `out`: a tensor of the same shape or an empty one, or a tuple of them for several outputs."""
+    """Write a result to `out`: a tensor, which is resized to the shape of the result, or a tuple of them for several.
+
+    A tensor with elements is resized with a warning, as in PyTorch.
+    """
     if isinstance(value, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(value):
             raise ArgumentTypeError(f"{name}: out must be a tuple of {len(value)} tensors")
         outputs = [write_out(o, v, name) for o, v in zip(out, value, strict=True)]
         return type(value)(*outputs) if hasattr(value, "_fields") else tuple(outputs)
+    if not isinstance(value, Tensor) or not isinstance(out, Tensor):
+        what = "has no argument out" if isinstance(out, Tensor) else f"out must be a Tensor, not {type(out).__name__}"
+        raise ArgumentTypeError(f"{name}: {what}")
     if mode.recording and (value.requires_grad or out.requires_grad):
         raise GraphError(
             f"{name}: functions with out=... don't support automatic differentiation, and an argument requires grad",
@@ -23,9 +30,18 @@ def write_out(out: Any, value: Any, name: str) -> Any:
         )
     if not can_cast(value.dtype, out.dtype):
         raise DtypeError(f"{name}: result type {value.dtype} can't be cast to the type {out.dtype} of out")
-    if out.numel() == 0:
-        out.data = value.to(out.dtype)
-        return out
     if out.shape != value.shape:
-        raise ShapeError(f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}")
+        if out.numel():
+            warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does "
+                f"not match the required output shape {list(value.shape)}. This behavior is deprecated: pass an empty "
+                "tensor as out."
+            )
+        resize_out(out, value.shape)
     return out.copy_(value)
+
+
+def resize_out(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Give `out` new memory for another shape."""
+    if out.shape != shape:
+        out.data = out.new_empty(shape)

@@ -5,20 +5,43 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import devices, dtypes
-from tallow.core.apply import apply
+from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, warn
 from tallow.functions.elementwise import where
 from tallow.functions.like import zeros_like
-from tallow.ops.softmax import softmax
+from tallow.ops.activation import leaky_relu
+from tallow.ops.softmax import log_softmax, softmax
 from tallow.random import default_generator
 
 
+@public("F", name="softmax")
+def softmax_along(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return exponential weights along `dim` that sum to one; see `tallow.softmax`.
+
+    Args:
+        dim: without it the first dim of 0-d, 1-d and 3-d tensors, the second of others, with a warning.
+        dtype: converts the input first.
+    """
+    return softmax.call(input, _implicit_dim("softmax", input) if dim is None else dim, dtype)
+
+
+@public("F", name="log_softmax")
+def log_softmax_along(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return the logarithm of `softmax`; the arguments are the same. See `tallow.log_softmax`."""
+    return log_softmax.call(input, _implicit_dim("log_softmax", input) if dim is None else dim, dtype)
+
+
 @public("F")
-def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """Compute softmax(-input) along `dim`."""
-    return apply(softmax, -input, dim, dtype)
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    """Return `softmax` of -input; the arguments are the same."""
+    return softmax.call(-input, _implicit_dim("softmin", input) if dim is None else dim, dtype)
+
+
+def _implicit_dim(name: str, input: Tensor) -> int:
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
+    return 0 if input.ndim in (0, 1, 3) else 1
 
 
 @public("tl F")
@@ -33,11 +56,11 @@ def rrelu(
     """
     if lower > upper:
         raise ArgumentError(f"rrelu: lower bound {lower} is greater than upper bound {upper}")
-    slope: Any = (lower + upper) / 2
-    if training:
-        slopes = default_generator.numpy.uniform(lower, upper, input.array.shape)
-        slope = wrap(devices.move(dtypes.cast(slopes, input.dtype), input.device))
-    slope = where(input.detach() > 0, 1.0, slope)
+    if not training:
+        mean: Tensor = (apply_inplace if inplace else apply)(leaky_relu, input, (lower + upper) / 2)
+        return mean
+    slopes = default_generator.numpy.uniform(lower, upper, input.array.shape)
+    slope = where(input.detach() > 0, 1.0, wrap(devices.move(dtypes.cast(slopes, input.dtype), input.device)))
     return input.mul_(slope) if inplace else input * slope
 
 

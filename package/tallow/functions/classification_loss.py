@@ -16,6 +16,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeErr
 from tallow.functions.loss import check_constant, reduced, reduction_of
 from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
 from tallow.ops.ctc import ctc
+from tallow.ops.dims import as_int
 
 INT64 = np.dtype(np.int64)
 
@@ -52,14 +53,14 @@ def cross_entropy(
             hint="convert it first: tl.tensor(...) or tl.from_numpy(...)",
         )
     if target.array.dtype is not INT64 and target.is_floating_point():
-        if ignore_index >= 0:
+        if as_int(ignore_index, "cross_entropy") >= 0:
             raise ShapeError("cross_entropy: ignore_index is not supported for floating point target")
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
     if weight is not None:
         check_constant("cross_entropy", "weight", weight)
     return cross_entropy_of_classes.call(
         input, target, weight,
-        ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing,
+        ignore_index=as_int(ignore_index, "cross_entropy"), reduction=reduction, label_smoothing=label_smoothing,
     )  # fmt: skip
 
 
@@ -102,7 +103,8 @@ def nll_loss(
     """
     reduction = reduction_of(size_average, reduce, reduction)
     check_constant("nll_loss", "weight", weight)
-    return apply(nll_loss_of_classes, input, target, weight, ignore_index=ignore_index, reduction=reduction)
+    ignored = as_int(ignore_index, "nll_loss")
+    return apply(nll_loss_of_classes, input, target, weight, ignore_index=ignored, reduction=reduction)
 
 
 @public("F")

@@ -13,6 +13,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.functions.linalg import linalg_vander
+from tallow.ops.dims import as_int, as_ints
 
 
 @public("tl")
@@ -40,7 +41,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """
     if x.ndim != 1:
         raise ShapeError(f"vander: expected a vector, got shape {tuple(x.shape)}")
-    count = x.shape[0] if N is None else N
+    count = x.shape[0] if N is None else as_int(N, "vander")
     if count < 0:
         raise ArgumentError(f"vander: N must be non-negative, got {count}")
     powers = linalg_vander(x, N=count) if count > 1 else x.new_ones(len(x), count)
@@ -53,7 +54,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
     Raises:  ArgumentError for a shape with a negative dim
     """
-    sizes = [shape] if isinstance(shape, int) else [int(n) for n in shape]
+    sizes = as_ints(shape, "unravel_index")
     if any(n < 0 for n in sizes):
-        raise ArgumentError(f"unravel_index: shape must have no negative dims, got {sizes}")
+        raise ArgumentError(f"unravel_index: shape must have no negative dims, got {list(sizes)}")
     return tuple((indices // math.prod(sizes[i + 1 :])) % n for i, n in enumerate(sizes))

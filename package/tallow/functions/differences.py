@@ -9,7 +9,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.dtypes import bool as bool_
 from tallow.errors import ArgumentError, ShapeError
-from tallow.ops.dims import normalize_dim
+from tallow.ops.dims import as_ints, normalize_dim
 from tallow.ops.joining import cat
 from tallow.ops.table import Scalar
 
@@ -84,7 +84,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     """
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
-    all_dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    all_dims = range(input.ndim) if dim is None else as_ints(dim, "gradient")
     dims = [normalize_dim(d, input.ndim, "gradient") for d in all_dims]
     if len(set(dims)) < len(dims):
         raise ShapeError(f"gradient: a dim appears several times in {list(all_dims)}")

@@ -13,6 +13,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError, warn
 from tallow.kernels import run
+from tallow.ops.checks import expect_float
 from tallow.ops.dropout import scaled_mask
 from tallow.random import default_generator
 
@@ -40,6 +41,7 @@ def _drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, sha
     check_probability(name, p)
     if not training or p == 0:
         return input
+    expect_float(name, input.array)
     keep = draw_keep(input.array, shape, p)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     if inplace:

@@ -12,6 +12,7 @@ from typing import Any
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, ShapeError
+from tallow.ops.dims import as_int
 
 Label = str | int | tuple[str, int]  # a letter, a number of the list form, or a dimension covered by the ellipsis
 Labels = list[Label]
@@ -158,7 +159,7 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[list[Any], list[list[Any]], l
 
 
 def _named(labels: Sequence[Any]) -> list[Any]:
-    return [ELLIPSIS if x is Ellipsis else x for x in labels]
+    return [ELLIPSIS if x is Ellipsis else as_int(x, "einsum") for x in labels]
 
 
 def _term(plan: Plan, number: int, shape: Sequence[int], labels: list[Any]) -> Term:
@@ -192,7 +193,8 @@ def _check_sizes(terms: list[Term]) -> None:
             if size == 1:
                 sizes[x] = n
             elif n not in (1, size):
-                raise ShapeError(f"einsum: subscript {x!r} has size {size} in one operand and {n} in another")
+                seen = f"which does not broadcast with previously seen size {size}"
+                raise ShapeError(f"einsum: subscript {x!r} has size {n}, {seen}")
 
 
 def _output(inputs: list[list[Any]], terms: list[Term], output: list[Any] | None) -> Labels:

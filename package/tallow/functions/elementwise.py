@@ -17,6 +17,7 @@ from tallow.ops import rounding, selection
 from tallow.ops.arithmetic import mul
 from tallow.ops.arithmetic import pow as pow_op
 from tallow.ops.checks import refuse_bool
+from tallow.ops.floating_point import ldexp as ldexp_op
 from tallow.ops.special import lgamma
 from tallow.ops.special import polygamma as polygamma_op
 
@@ -67,12 +68,6 @@ def isreal(input: Tensor) -> Tensor:
 def is_conj(input: Tensor) -> bool:
     """Return False: no dtype is complex."""
     return False
-
-
-@public("special")
-def entr(input: Tensor) -> Tensor:
-    """Return -x · ln x, 0 at 0 and -inf below."""
-    return -input.xlogy(input.masked_fill(input < 0, 0.0)).masked_fill(input < 0, math.inf)
 
 
 @public("special")
@@ -131,7 +126,13 @@ def _as_double(x: Tensor | float) -> Tensor | float:
 
 @public("tl Tensor")
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
-    """Compute input · 2^other."""
+    """Compute input · 2^other.
+
+    Dtypes:  that of a floating-point input for integers as other; else a common one
+    """
+    if input.is_floating_point() and not other.is_floating_point():
+        scaled: Tensor = apply(ldexp_op, input, other)
+        return scaled
     return apply(mul, input, apply(pow_op, 2.0, other))
 
 

@@ -30,7 +30,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     Negative indices count from the end.
 
-    Raises: ShapeError if the numbers of dims differ, or the shapes do not broadcast apart from `dim`.
+    Raises: ShapeError if the numbers of dims differ, or the shapes do not broadcast apart from `dim`; DimensionError.
     """
     if dim is None:
         return apply(take, input, indices.flatten())
@@ -38,7 +38,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise ShapeError(
             f"take_along_dim: input and indices must have the same number of dims, got {input.ndim} and {indices.ndim}"
         )
-    at = dim % max(input.ndim, 1)
+    at = normalize_dim(dim, input.ndim, "take_along_dim")
     others = [list(t.shape) for t in (input, indices)]
     for shape in others:
         shape[at : at + 1] = [1] if shape else []

@@ -13,14 +13,16 @@ import numpy as np
 from tallow import devices
 from tallow.autograd.graph import check_inplace, note_write
 from tallow.autograd.modes import mode
-from tallow.core.apply import apply, apply_inplace, check_writable, writes_history
+from tallow.core.apply import apply, apply_inplace, check_writable, is_writable, writes_history
 from tallow.core.creation import tensor
+from tallow.core.overrides import overridden
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError, DimensionError, DtypeError, ShapeError
 from tallow.functions.casting import convert
 from tallow.functions.filling import copy_, fill_
+from tallow.ops.dims import as_int, is_int
 from tallow.ops.filling import constant, placed
 from tallow.ops.index_put import index_put, put_into
 from tallow.ops.indexing import full_index, getitem, take_at
@@ -40,7 +42,7 @@ class Parsed:
     __slots__ = ("arrays", "basic", "plain")
 
     def __init__(self, x: Array, index: Any) -> None:
-        items = _items_of(index if type(index) is tuple or _stands_for_tuple(index) else (index,))
+        items = _items_of(index if isinstance(index, tuple) or _stands_for_tuple(index) else (index,))
         self.basic: list[Any] = []
         arrays: list[Array | None] = []
         missing = x.ndim - sum(_dims_of(item) for item in items)
@@ -108,13 +110,13 @@ def _is_mask(items: Any) -> bool:
 
 
 def _is_integer(item: Any) -> bool:
-    if isinstance(item, int | np.integer):
-        return not isinstance(item, bool)
-    return devices.is_array(item) and item.ndim == 0 and item.dtype.kind == "i"
+    if devices.is_array(item):
+        return item.ndim == 0 and item.dtype.kind == "i"
+    return is_int(item) and not isinstance(item, bool)
 
 
 def _integer(item: Any, size: int, dim: int) -> int:
-    i = int(item) if isinstance(item, int | np.integer) else _value_of(item)
+    i = _value_of(item) if devices.is_array(item) else as_int(item, "index")
     if not -size <= i < size:
         raise DimensionError(f"index {i} is out of bounds for dimension {dim} with size {size}")
     return i
@@ -141,6 +143,8 @@ def _array(item: Any, x: Array) -> Array:
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
         array = places_in(item)
+    elif isinstance(item, str):
+        raise ArgumentTypeError(f"a tensor has no index {item!r:.80}: invalid data type 'str'")
     else:
         raise DimensionError(
             "only integers, slices, ellipsis, None and integer or bool tensors, lists and arrays are valid indices, "
@@ -178,6 +182,8 @@ def places_in(items: Any) -> Array:
     """Return a list of indices or booleans as an array on the host."""
     if items and all(type(i) is int and abs(i) < HIGHEST_PLACE for i in items):
         return np.array(items, np.int64)
+    if items and all(isinstance(i, np.signedinteger) for i in items):  # of any width, unlike an array
+        return np.array(items, np.int64)
     host = tensor(items, device="cpu").array  # "cpu", because the default device may be another
     return host if host.size else host.astype(np.int64)
 
@@ -185,13 +191,19 @@ def places_in(items: Any) -> Array:
 @public("Tensor")
 def __getitem__(input: Tensor, index: Any) -> Tensor:
     """Return x[index]: a view for integers, slices, None and ...; a copy for tensors, lists and masks."""
-    simple = (index, ...) if type(index) is int else _simple(index)
-    if simple is not None:
-        return getitem.call(input, simple)
-    places = index.array if type(index) is Tensor and input.array.ndim else None
-    if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
-        return take_at.call(input, (places,))
-    return _getitem_parsed(input, index)
+    try:
+        simple = (index, ...) if type(index) is int else _simple(index)
+        if simple is not None:
+            return getitem.call(input, simple)
+        places = index.array if type(index) is Tensor and input.array.ndim else None
+        if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
+            return take_at.call(input, (places,))
+        return _getitem_parsed(input, index)
+    except Exception:
+        result = overridden(Tensor.__getitem__, (input, index), {})
+        if result is NotImplemented:
+            raise
+        return result
 
 
 @devices.guarded
@@ -234,7 +246,7 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
 def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
     """Write directly if there is nothing to convert, record or check. Otherwise write nothing and return False."""
     array = input.array
-    if array.dtype not in PLAIN or type(array) is not np.ndarray or not array.flags.writeable or input._inference:
+    if array.dtype not in PLAIN or type(array) is not np.ndarray or not is_writable(array) or input._inference:
         return False
     if mode.tracer is not None:
         return False

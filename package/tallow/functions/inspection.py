@@ -47,9 +47,9 @@ def numel(input: Tensor) -> int:
 
 
 @public("tl")
-def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtype:
+def result_type(tensor: Tensor | float, other: Tensor | float) -> dtypes.dtype:
     """Return the result dtype of an op on both."""
-    return dtypes.result_type(x.array if isinstance(x, Tensor) else x for x in (tensor1, tensor2))
+    return dtypes.result_type(x.array if isinstance(x, Tensor) else x for x in (tensor, other))
 
 
 @public("tl")

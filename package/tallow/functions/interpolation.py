@@ -12,7 +12,7 @@ from tallow import devices
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, ShapeError, UnsupportedError
 from tallow.ops import interpolation as kinds
 from tallow.ops.adaptive_pooling import adaptive_avg_pool
 from tallow.ops.grid_sample import grid_sample as grid_sample_op
@@ -47,6 +47,7 @@ def interpolate(
         antialias: let the filter grow with the step where the result is smaller.
 
     Shapes:  input (N, C, *spatial) -> (N, C, *size)
+    Dtypes:  any float; uint8 by "bilinear", "bicubic" and "lanczos", in PyTorch's integer arithmetic; any for "nearest"
     """
     dims = input.ndim - 2
     _check_mode(mode, input, align_corners, antialias)
@@ -63,12 +64,17 @@ def interpolate(
         out = [math.floor(n * f) for n, f in zip(spatial, factors, strict=True) if f is not None]
         if recompute_scale_factor:
             factors = [None] * dims
-    channels = () if mode == "area" else input.array.shape[1:2]
-    if min(*out, *spatial, *channels, 1) < 1:
-        raise ShapeError(f"interpolate: input and output sizes must be greater than 0, got {spatial} and {tuple(out)}")
     if mode == "area":
         return apply(adaptive_avg_pool, input, dims, out)
-    taps = [_taps(mode, n, m, f, bool(align_corners), antialias) for n, m, f in zip(spatial, out, factors, strict=True)]
+    if min(*out, *input.array.shape[1:]) < 1:
+        raise ShapeError(f"interpolate: input and output sizes must be greater than 0, got {spatial} and {tuple(out)}")
+    in_bytes = mode in ("bilinear", "bicubic") and input.array.dtype == np.uint8
+    taps = [
+        kinds.nearest(n, m, 1.0, exact=False)
+        if n == m and (antialias or in_bytes)  # PyTorch skips the pass then, even if rounding changed the scale
+        else _taps(mode, n, m, f, bool(align_corners), antialias)
+        for n, m, f in zip(spatial, out, factors, strict=True)
+    ]
     return apply(kinds.resample, input, taps)
 
 
@@ -110,11 +116,11 @@ def _each(name: str, value: Any, dims: int) -> list[Any]:
 def _check_mode(mode: str, input: Tensor, align_corners: bool | None, antialias: bool) -> None:
     dims = input.ndim - 2
     if mode not in MODES or dims not in (1, 2, 3):
-        raise ArgumentError(
+        raise UnsupportedError(
             f"interpolate: got a {input.ndim}D input and mode {mode!r}; expected 3D, 4D or 5D, and one of {MODES}"
         )
     if mode in DIMS and dims != DIMS[mode]:
-        raise ArgumentError(f"interpolate: got {input.ndim}D input, but {mode} mode needs {DIMS[mode] + 2}D input")
+        raise UnsupportedError(f"interpolate: got {input.ndim}D input, but {mode} mode needs {DIMS[mode] + 2}D input")
     if align_corners is not None and mode not in DIMS:
         raise ArgumentError(f"interpolate: align_corners can only be set with the modes {', '.join(DIMS)}")
     if antialias and (mode not in SMOOTH or dims != 2):
@@ -129,8 +135,6 @@ def _taps(mode: str, size: int, out: int, factor: float | None, align_corners: b
         return kinds.nearest(size, out, step, exact=mode == "nearest-exact")
     if align_corners:
         step = (size - 1) / (out - 1) if out > 1 else 0.0
-    if antialias and size == out:  # PyTorch skips the pass then, even if rounding changed the scale
-        return kinds.nearest(size, out, 1.0, exact=False)
     if antialias:
         return kinds.smooth(size, out, step, *SMOOTH[mode])
     return (kinds.cubic if mode == "bicubic" else kinds.linear)(size, out, step, align_corners)

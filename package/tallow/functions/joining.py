@@ -10,6 +10,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.functions.shape import atleast_1d, atleast_2d, atleast_3d
+from tallow.ops.dims import as_int, is_int
 from tallow.ops.joining import cat, stack, tensor_split
 
 
@@ -64,20 +65,20 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 
 def _split_evenly(name: str, input: Tensor, parts: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
     size = input.shape[dim]
-    if isinstance(parts, int) and (parts <= 0 or size % parts):
+    if is_int(parts) and ((count := as_int(parts, name)) <= 0 or size % count):
         raise ShapeError(f"{name}: the size of dimension {dim}, {size}, is not divisible by the split_size {parts}")
     return apply(tensor_split, input, parts, dim)
 
 
 @public("tl")
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid, as views expanded to the sizes of all vectors.
 
     Args:
-        indexing: "ij", dim i of the grid belongs to vector i; or "xy", the first two dims exchanged.
+        indexing: "ij" or None, dim i of the grid belongs to vector i; or "xy", the first two dims exchanged.
     """
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else list(tensors)
-    if indexing not in ("ij", "xy"):
+    if indexing not in (None, "ij", "xy"):
         raise ShapeError(f"meshgrid: indexing must be one of 'ij' or 'xy', got {indexing!r}")
     if not vectors:
         raise ArgumentError("meshgrid: expects a non-empty list of tensors")

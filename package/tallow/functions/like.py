@@ -8,6 +8,7 @@ from typing import Any
 from tallow import devices, dtypes
 from tallow.core import creation
 from tallow.core.creation import Device, Dtype, Number, as_size, filled, number
+from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
@@ -31,10 +32,11 @@ def _like(
     order = dims_in_memory(input.array.strides, memory_format)
     result = filled(tuple(input.shape[i] for i in order), value, d, place)
     result.array = result.array.transpose(dims_back(order))
-    return result.requires_grad_() if requires_grad else result
+    return result.requires_grad_(requires_grad) if requires_grad else result
 
 
 @public("tl")
+@creates
 def zeros_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -43,6 +45,7 @@ def zeros_like(
 
 
 @public("tl")
+@creates
 def ones_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -51,6 +54,7 @@ def ones_like(
 
 
 @public("tl")
+@creates
 def empty_like(
     input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -59,6 +63,7 @@ def empty_like(
 
 
 @public("tl")
+@creates
 def full_like(
     input: Tensor,
     fill_value: Number,
@@ -80,6 +85,7 @@ def _new(
 
 
 @public("Tensor")
+@creates
 def new_zeros(
     input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
@@ -88,6 +94,7 @@ def new_zeros(
 
 
 @public("Tensor")
+@creates
 def new_ones(
     input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
@@ -96,6 +103,7 @@ def new_ones(
 
 
 @public("Tensor")
+@creates
 def new_empty(
     input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
@@ -104,6 +112,7 @@ def new_empty(
 
 
 @public("Tensor")
+@creates
 def new_full(
     input: Tensor,
     size: Sequence[int],
@@ -118,6 +127,7 @@ def new_full(
 
 
 @public("Tensor")
+@creates
 def new_tensor(
     input: Tensor, data: Any, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:

@@ -13,7 +13,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, LinAlgError, ShapeError
 from tallow.ops.decomposition import linalg_svdvals
-from tallow.ops.dims import normalize_dim
+from tallow.ops.dims import as_ints, normalize_dim
 from tallow.ops.joining import cat
 from tallow.ops.linalg import linalg_inv, linalg_pinv, linalg_solve, matrix_rank
 from tallow.ops.norm import linalg_vector_norm
@@ -69,13 +69,13 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = Fa
     """
     if ord is None:
         return _vector_norm(A, 2, dim, keepdim, dtype)
-    if isinstance(dim, int) or (dim is not None and len(dim) == 1) or (dim is None and A.ndim == 1):
+    if (A.ndim if dim is None else len(as_ints(dim, "linalg.norm"))) == 1:
         if isinstance(ord, str):
             raise ShapeError(f"linalg.norm: ord={ord!r} is a norm of matrices; got dim={dim}, shape {tuple(A.shape)}")
         return _vector_norm(A, ord, dim, keepdim, dtype)
     if dim is None and A.ndim != 2:
         raise ShapeError(f"linalg.norm: ord={ord!r} without dim needs 1 or 2 dimensions, got shape {tuple(A.shape)}")
-    return linalg_matrix_norm(A, ord, (-2, -1) if dim is None else tuple(dim), keepdim, dtype=dtype)
+    return linalg_matrix_norm(A, ord, (-2, -1) if dim is None else as_ints(dim, "linalg.norm"), keepdim, dtype=dtype)
 
 
 @public("tl Tensor")
@@ -171,10 +171,13 @@ def matrix_exp(input: Tensor) -> Tensor:
     A is halved until its norm is below 1/2, where 18 terms are exact to double precision, and the result is squared as
     often again.
 
+    Dtypes:  any float; halves are computed in float32
     Source:  Moler & Van Loan 2003, "Nineteen Dubious Ways to Compute the Exponential of a Matrix", method 3
     """
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         raise ShapeError(f"linalg.matrix_exp: expected square matrices, got shape {tuple(input.shape)}")
+    if input.dtype.itemsize < 4:
+        return matrix_exp(input.float()).to(input.dtype)
     norm = _vector_norm(input.detach(), 1, -1, False, None).max().item() if input.numel() else 0.0
     halvings = max(0, math.ceil(math.log2(norm)) + 1) if norm > 0 and math.isfinite(norm) else 0
     a = input / 2**halvings

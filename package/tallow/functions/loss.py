@@ -261,6 +261,7 @@ def gaussian_nll_loss(
     Shapes:  var as input, or with one dim that is 1, or without the last dim
     """
     variance: Tensor = full_like(input, var, requires_grad=False) if isinstance(var, int | float) else var
+    expect_float("gaussian_nll_loss", variance.array)
     shape, var_shape = input.array.shape, variance.array.shape
     differing = [n for m, n in zip(shape, var_shape, strict=False) if m != n]
     if var_shape != shape and var_shape == shape[:-1]:

@@ -81,14 +81,28 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """Return the Cholesky factor, and 0 for each matrix that has one: for others the size of the minor that has none.
 
-    The factor of a matrix that is not positive definite is NaN.
+    Where there is no factor, the rest of the matrix stands from the column where the factorization stopped, as in
+    LAPACK without blocks; it is a constant. PyTorch's is the same up to a size of about 100.
 
     Args:    check_errors: raise LinAlgError, as `linalg.cholesky`
     Shapes:  (..., N, N) -> L (..., N, N), info (...) of int32
     """
-    return _with_info(
-        return_types.linalg_cholesky_ex, linalg_cholesky, _minor_without_factor, A, check_errors, upper=upper
-    )
+    return _with_info(return_types.linalg_cholesky_ex, linalg_cholesky, _stopped_factor, A, check_errors, upper=upper)
+
+
+def _stopped_factor(A: Tensor, upper: bool) -> tuple[Tensor, int]:
+    """Return the factor up to the column where it does not exist, and the number of that column, from one."""
+    if upper:
+        factor, info = _stopped_factor(A.mT, upper=False)
+        return factor.mT, info
+    info = _minor_without_factor(A)
+    k = info - 1
+    factor = A.tril()
+    if k:
+        factor[:k, :k] = apply(linalg_cholesky, A[:k, :k])
+        factor[k:, :k] = apply(linalg_solve_triangular, factor[:k, :k], A[k:, :k].mT, upper=False).mT
+        factor[k, k] -= factor[k, :k].square().sum()
+    return factor, info
 
 
 def _minor_without_factor(A: Tensor) -> int:
@@ -107,28 +121,33 @@ def _minor_without_factor(A: Tensor) -> int:
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Return the inverse, and 0 for each matrix that has one: for others the number of the pivot that is zero.
 
-    The inverse of a singular matrix is NaN.
+    For a singular matrix, the division by that zero gives inf and NaN; they are constants.
 
     Args:    check_errors: raise LinAlgError, as `linalg.inv`
     Shapes:  (..., N, N) -> inverse (..., N, N), info (...) of int32
     """
-    return _with_info(return_types.linalg_inv_ex, linalg_inv, _zero_pivot, A, check_errors)
+    return _with_info(return_types.linalg_inv_ex, linalg_inv, _divided_by_zero, A, check_errors)
 
 
-def _zero_pivot(A: Tensor) -> int:
-    """Return the number, from one, of the first zero on the diagonal of U."""
-    return int((apply(lu_factor, A)[0].diagonal() == 0).byte().argmax()) + 1
+def _divided_by_zero(A: Tensor) -> tuple[Tensor, int]:
+    """Return U⁻¹ L⁻¹ P of a singular matrix, and the number, from one, of the first zero on the diagonal of U."""
+    LU, _, order = apply(lu_factor, A)
+    P = (arange(len(A), device=A.device) == order.unsqueeze(-1)).to(A.dtype)
+    inverse = apply(linalg_solve_triangular, LU, P, upper=False, unitriangular=True)
+    for i in reversed(range(len(A))):
+        inverse[i] = (inverse[i] - LU[i, i + 1 :] @ inverse[i + 1 :]) / LU[i, i]
+    return inverse, int((LU.diagonal() == 0).byte().argmax()) + 1
 
 
 def _with_info(
     result: Callable[[Tensor, Tensor], Any],
     factorization: Op,
-    failure: Callable[[Tensor], int],
+    failed: Callable[..., tuple[Tensor, int]],
     A: Tensor,
     check_errors: bool,
     **options: Any,
 ) -> Any:
-    """Return an op's value and 0 for each matrix, or NaN and what `failure` returns for those on which it fails."""
+    """Return an op's value and 0 for each matrix, or what `failed` returns for those on which it fails."""
     try:
         value = apply(factorization, A, **options)
         return result(value, zeros(A.shape[:-2], dtype=dtypes.int32, device=A.device))
@@ -137,8 +156,8 @@ def _with_info(
             raise
     if A.ndim > 2:
         matrices = A.flatten(0, -3).unbind(0)
-        pairs = [_with_info(result, factorization, failure, matrix, False, **options) for matrix in matrices]
+        pairs = [_with_info(result, factorization, failed, matrix, False, **options) for matrix in matrices]
         values, infos = (apply(stack, list(part), 0) for part in zip(*pairs, strict=True))
         return result(values.reshape(A.shape), infos.reshape(A.shape[:-2]))
-    info = zeros((), dtype=dtypes.int32, device=A.device) + failure(A.detach())
-    return result(A.new_full(A.shape, float("nan")), info)
+    value, info = failed(A.detach(), **options)
+    return result(value, zeros((), dtype=dtypes.int32, device=A.device) + info)

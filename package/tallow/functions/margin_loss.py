@@ -13,6 +13,7 @@ from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.functions.loss import check_constant, reduced, reduction_of
 from tallow.functions.similarity import pairwise_distance
 from tallow.ops.activation import logsigmoid
+from tallow.ops.checks import expect_float
 from tallow.ops.indexing import check_places
 from tallow.ops.losses import multi_margin, multilabel_margin
 
@@ -27,6 +28,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Compute input where target is 1, max(0, margin - input) where it is -1, and the sum of both elsewhere."""
+    expect_float("hinge_embedding_loss", input.array)
     apart = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     values = apart + input.masked_fill(target == -1, 0)
     return reduced(values, reduction_of(size_average, reduce, reduction), "hinge_embedding_loss")
@@ -46,7 +48,7 @@ def margin_ranking_loss(
     if not input1.ndim == input2.ndim == target.ndim:
         sizes = ", ".join(str(tuple(t.shape)) for t in (input1, input2, target))
         raise ShapeError(f"margin_ranking_loss: all inputs must have the same number of dims, got sizes {sizes}")
-    values = (-target * (input1 - input2) + margin).clamp_min(0)
+    values = (-target * (input1 - input2) + float(margin)).clamp_min(0)
     return reduced(values, reduction_of(size_average, reduce, reduction), "margin_ranking_loss")
 
 
@@ -59,6 +61,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Compute log(1 + exp(-target · input)), target 1 or -1."""
+    expect_float("soft_margin_loss", input.array)
     values = (-target * input).exp().log1p()
     if values.shape != input.shape:
         raise ShapeError(f"soft_margin_loss: target {tuple(target.shape)} does not broadcast to {tuple(input.shape)}")

@@ -9,11 +9,14 @@ from tallow.core.apply import apply
 from tallow.core.creation import eye, triu_indices
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.dtypes import HALVES
 from tallow.errors import ArgumentError, ShapeError
 from tallow.functions.filling import copy_
-from tallow.ops.decomposition import linalg_cholesky, linalg_qr, linalg_svd
+from tallow.ops.checks import unsupported
+from tallow.ops.decomposition import linalg_cholesky, linalg_qr, linalg_svd, linalg_svdvals
 from tallow.ops.dims import normalize_dim
-from tallow.ops.linalg import linalg_det, linalg_inv, linalg_pinv, linalg_slogdet, linalg_solve_triangular
+from tallow.ops.distance import distance
+from tallow.ops.linalg import cholesky_solve, linalg_det, linalg_inv, linalg_pinv, linalg_slogdet
 from tallow.ops.norm import linalg_vector_norm
 
 
@@ -61,8 +64,15 @@ def qr(input: Tensor, some: bool = True) -> Any:
 
 
 @public("tl Tensor")
-def svd(input: Tensor, some: bool = True) -> Any:
-    """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`."""
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`.
+
+    Without `compute_uv` U and V are square and zero.
+    """
+    if not compute_uv:
+        *lead, m, n = input.shape
+        u, s, v = input.new_zeros(*lead, m, m), apply(linalg_svdvals, input), input.new_zeros(*lead, n, n)
+        return return_types.svd(u, s, v)
     u, s, vt = apply(linalg_svd, input, not some)
     return return_types.svd(u, s, vt.transpose(-2, -1))
 
@@ -79,20 +89,9 @@ def trace(input: Tensor) -> Tensor:
 
 
 @public("tl Tensor")
-def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """Solve A · X = input for X, where A = L · Lᵀ, or Lᵀ · L if `upper`.
-
-    Shapes:  input (..., N, K), L (..., N, N) -> (..., N, K)
-    """
-    factor = L.mT if upper else L
-    half = apply(linalg_solve_triangular, factor, input, upper=False)
-    return apply(linalg_solve_triangular, factor.mT, half, upper=True)
-
-
-@public("tl Tensor")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
-    return cholesky_solve(eye(L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape), L, upper)
+    """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`. The gradient is as that of `cholesky_solve`."""
+    return apply(cholesky_solve, eye(L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape), L, upper)
 
 
 @public("tl Tensor")
@@ -122,7 +121,9 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """
     if input.ndim != 2:
         raise ShapeError(f"pdist: expected a matrix, got shape {tuple(input.shape)}")
+    if input.array.dtype in HALVES:
+        raise unsupported("pdist", input.dtype, "float32 or float64", "convert it first: x.float()")
     if p < 0:
         raise ArgumentError(f"pdist: expected p >= 0, got {p}")
     first, second = triu_indices(len(input), len(input), 1, device=input.device)
-    return apply(linalg_vector_norm, input[first] - input[second], p, -1)
+    return apply(distance, input[first] - input[second], p)

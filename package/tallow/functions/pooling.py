@@ -52,12 +52,15 @@ def _max_unpool(
 def _lp_pool(
     dims: int, input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None, ceil_mode: bool
 ) -> Tensor:
-    """Compute (Σ x^p)^(1/p) from the mean of each window: the sum is the mean times the number of elements."""
+    """Compute (Σ x^p)^(1/p) from the mean of each window: the sum is the mean times the number of elements.
+
+    As in PyTorch, relu stops the infinite slope of the root at 0: the gradient of a window of zeros is 0.
+    """
     if norm_type == math.inf:
         return pooling.max_pool.call(input.abs(), dims, kernel_size, stride, 0, 1, ceil_mode)
     count = math.prod(sizes(f"lp_pool{dims}d", "kernel_size", kernel_size, dims, 1))
     mean = apply(pooling.avg_pool, input.pow(norm_type), dims, kernel_size, stride, 0, ceil_mode)
-    return (mean.sign() * mean.abs() * count).pow(1 / norm_type)
+    return (mean.sign() * mean.abs().relu() * count).pow(1 / norm_type)
 
 
 @public("tl F")

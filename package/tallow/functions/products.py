@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.creation import eye
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DimensionError, ShapeError
+from tallow.functions.filling import copy_
 from tallow.ops.cross import linalg_cross
-from tallow.ops.dims import normalize_dim
+from tallow.ops.dims import as_int, is_int, normalize_dim
 from tallow.ops.linalg import linalg_inv
 
 
@@ -22,20 +24,25 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Sequence[int]] = 2) -> 
     Shapes:  what is left of `a`, then what is left of `b`; a dim of length 1 goes with a longer one
     Raises:  ShapeError
     """
-    if isinstance(dims, int):
+    pairs: Any = dims
+    if is_int(dims):
+        dims = as_int(dims, "tensordot")
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ShapeError(f"tensordot: dims={dims} for shapes {tuple(a.shape)} and {tuple(b.shape)}")
         of_a, of_b = list(range(a.ndim - dims, a.ndim)), list(range(dims))
     else:
-        if (dims[0] and not a.ndim) or (dims[1] and not b.ndim):
+        if (pairs[0] and not a.ndim) or (pairs[1] and not b.ndim):
             raise DimensionError(f"tensordot: dims={dims} for shapes {tuple(a.shape)} and {tuple(b.shape)}")
-        of_a = [normalize_dim(d, a.ndim, "tensordot") for d in dims[0]]
-        of_b = [normalize_dim(d, b.ndim, "tensordot") for d in dims[1]]
+        of_a = [normalize_dim(d, a.ndim, "tensordot") for d in pairs[0]]
+        of_b = [normalize_dim(d, b.ndim, "tensordot") for d in pairs[1]]
     if len(of_a) != len(of_b) or any(len({a.shape[i], b.shape[j]} - {1}) > 1 for i, j in zip(of_a, of_b, strict=True)):
         raise ShapeError(f"tensordot: dims {of_a} of {tuple(a.shape)} do not match dims {of_b} of {tuple(b.shape)}")
     for i, j in zip(of_a, of_b, strict=True):  # Σ a₁ b_j is a₁ Σ b_j
         if a.shape[i] != b.shape[j]:
-            a, b = (a, b.sum(j, keepdim=True)) if a.shape[i] == 1 else (a.sum(i, keepdim=True), b)
+            if a.shape[i] == 1:
+                b = b.sum(j, keepdim=True, dtype=b.dtype)
+            else:
+                a = a.sum(i, keepdim=True, dtype=a.dtype)
     left_a = [i for i in range(a.ndim) if i not in of_a]
     left_b = [i for i in range(b.ndim) if i not in of_b]
     rows, columns = [a.shape[i] for i in left_a], [b.shape[i] for i in left_b]
@@ -95,6 +102,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n.
 
+    For n = 0 it is the identity matrix, with a gradient of zeros.
+
     Raises:  ShapeError, LinAlgError for a singular matrix and n < 0
     """
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
@@ -102,7 +111,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     if n < 0:
         return matrix_power(apply(linalg_inv, input), -n)
     if n == 0:
-        return eye(input.shape[-1], dtype=input.dtype, device=input.device).expand(input.shape).clone()
+        return copy_(input.clone(), eye(input.shape[-1], dtype=input.dtype, device=input.device))
     if n == 1:
         return input.clone()
     half = matrix_power(input, n // 2)

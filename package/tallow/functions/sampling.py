@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.core.creation import Device, Dtype, as_size, default_or, place
+from tallow.core.creation import Device, Dtype, as_size, default_or, int64_or, number, place
+from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.functions.filling import copy_
+from tallow.ops.checks import unsupported
+from tallow.ops.dims import as_int
 from tallow.ops.memory_format import dims_back, dims_in_memory, memory_format
 from tallow.random import Generator, default_generator
 
@@ -34,7 +37,7 @@ def _source(generator: Generator | None) -> np.random.Generator:
 
 def _float_dtype(name: str, d: dtypes.dtype) -> dtypes.dtype:
     if not d.is_floating_point:
-        raise DtypeError(f"{name}: not implemented for {d.name}", hint="pass a floating-point dtype")
+        raise unsupported(name, d, "a floating-point dtype")
     return d
 
 
@@ -43,8 +46,8 @@ def _uniform(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> Host
     source = _source(generator)
     if d in MANTISSA_BITS:
         steps = 2 ** MANTISSA_BITS[d]
-        return source.integers(0, steps, shape, np.int64).astype(np.float32) / np.float32(steps)
-    return source.random(shape, d.storage.type)
+        return np.asarray(source.integers(0, steps, shape, np.int64) / steps, np.float32)  # exact
+    return np.asarray(source.random(shape, d.storage.type))
 
 
 def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
@@ -55,6 +58,7 @@ def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostA
 
 
 @public("tl")
+@creates
 def rand(
     *sizes: Any,
     size: Any = (),
@@ -69,6 +73,7 @@ def rand(
 
 
 @public("tl")
+@creates
 def randn(
     *sizes: Any,
     size: Any = (),
@@ -83,6 +88,7 @@ def randn(
 
 
 @public("tl")
+@creates
 def randint(
     *bounds: Any,
     low: int = 0,
@@ -105,12 +111,13 @@ def randint(
         low, high, *_ = (*bounds, high)
     if size is None or high is None:
         raise ArgumentTypeError("randint: expected randint(high, size) or randint(low, high, size)")
-    d = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+    d = int64_or(dtype)
     drawn = _integers(generator, as_size((size,), "randint"), low, high, d, "randint")
     return place(drawn, d, device, requires_grad)
 
 
 def _integers(generator: Generator | None, shape: Shape, low: int, high: int, d: dtypes.dtype, name: str) -> HostArray:
+    low, high = as_int(low, name), as_int(high, name)
     if low >= high:
         raise NumericError(f"{name}: expects 'from' to be less than 'to', got from={low} >= to={high}")
     if d.category == 1 and not dtypes.iinfo(d).min <= low <= high - 1 <= dtypes.iinfo(d).max:
@@ -119,52 +126,75 @@ def _integers(generator: Generator | None, shape: Shape, low: int, high: int, d:
 
 
 @public("tl")
+@creates
 def randperm(
     n: int,
     *,
     generator: Generator | None = None,
-    dtype: Dtype = dtypes.int64,
+    dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Return the integers from 0 to n - 1 in random order."""
+    n = as_int(n, "randperm")
     if n < 0:
         raise ShapeError(f"randperm: n must be non-negative, got {n}")
     # Sorting random numbers gives the same order on every platform; NumPy's shuffle depends on the width of its int.
+    d = int64_or(dtype)
+    if d is dtypes.bool:
+        raise unsupported("randperm", d, "numbers")
     keys = _source(generator).random(n)
     order = np.argsort(keys)
     if (np.diff(keys[order]) == 0).any():  # of equal keys the first comes first, which sorting takes longer for
         order = np.argsort(keys, kind="stable")
-    return place(order.astype(np.int64), dtypes.as_dtype(dtype), device, requires_grad)
+    return place(order.astype(np.int64), d, device, requires_grad)
 
 
 # -------------------------------------------------------------------------------------------- after another tensor
 
 
 @public("tl")
+@creates
 def rand_like(
-    input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Draw from the uniform distribution on [0, 1), with the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    return _in_order(rand(input.shape, dtype=d, device=device), input, memory_format, requires_grad)
+    drawn = rand(input.shape, generator=generator, dtype=d, device=device)
+    return _in_order(drawn, input, memory_format, requires_grad)
 
 
 @public("tl")
+@creates
 def randn_like(
-    input: Tensor, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False, memory_format: Any = None
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Draw from the standard normal distribution, with the input's size, dtype and device."""
     d, device = dtype or input.dtype, device or input.device
-    return _in_order(randn(input.shape, dtype=d, device=device), input, memory_format, requires_grad)
+    drawn = randn(input.shape, generator=generator, dtype=d, device=device)
+    return _in_order(drawn, input, memory_format, requires_grad)
 
 
 @public("tl")
+@creates
 def randint_like(
     input: Tensor,
     *bounds: int,
     low: int = 0,
     high: int | None = None,
+    generator: Generator | None = None,
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
@@ -172,7 +202,7 @@ def randint_like(
 ) -> Tensor:
     """Draw integers in [low, high), with the input's size, dtype and device; see `randint`."""
     d, device = dtype or input.dtype, device or input.device
-    result = randint(*bounds, low=low, high=high, size=input.shape, dtype=d, device=device)
+    result = randint(*bounds, low=low, high=high, size=input.shape, generator=generator, dtype=d, device=device)
     return _in_order(result, input, memory_format, requires_grad)
 
 
@@ -181,14 +211,14 @@ def _in_order(drawn: Tensor, like: Tensor, order: memory_format | None, requires
     dims = dims_in_memory(like.array.strides, order)
     if dims != tuple(range(drawn.ndim)):
         drawn.array = drawn.array.transpose(dims).copy(order="C").transpose(dims_back(dims))
-    return drawn.requires_grad_() if requires_grad else drawn
+    return drawn.requires_grad_(requires_grad) if requires_grad else drawn
 
 
 @public("tl Tensor")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Draw ones with the probabilities in the input, or all with probability `p`; zeros otherwise."""
     if p is None and not input.is_floating_point():
-        raise DtypeError(f"bernoulli: not implemented for {input.dtype.name}", hint="pass probabilities as floats")
+        raise unsupported("bernoulli", input.dtype, "probabilities as floats")
     drawn = _bernoulli(generator, input.shape, input._host() if p is None else p)
     return place(drawn, input.dtype, input.device, False)
 
@@ -199,12 +229,14 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     rates = input._host()
     if not np.all(rates >= 0):
         raise NumericError("poisson: expected rates >= 0")
-    return place(_source(generator).poisson(rates), _float_dtype("poisson", input.dtype), input.device, False)
+    return place(
+        np.asarray(_source(generator).poisson(rates)), _float_dtype("poisson", input.dtype), input.device, False
+    )
 
 
 def standard_gamma(concentration: Tensor) -> Tensor:
     """Draw from gamma distributions with the given concentrations and rate 1, in their dtype."""
-    drawn = _source(None).standard_gamma(concentration._host())
+    drawn = np.asarray(_source(None).standard_gamma(concentration._host()))
     return place(drawn, concentration.dtype, concentration.device, False)
 
 
@@ -214,7 +246,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     trials, p = count._host(), prob._host()
     if not (np.all(trials >= 0) and np.all((p >= 0) & (p <= 1))):
         raise NumericError("binomial: expected counts >= 0 and 0 <= prob <= 1")
-    drawn = _source(generator).binomial(trials.astype(np.int64), p)
+    drawn = np.asarray(_source(generator).binomial(trials.astype(np.int64), p))
     return place(drawn, _float_dtype("binomial", count.dtype), count.device, False)
 
 
@@ -225,6 +257,7 @@ def _bernoulli(generator: Generator | None, shape: Shape, p: Any) -> HostArray:
 
 
 @public("tl")
+@creates
 def normal(
     mean: Tensor | float,
     std: Tensor | float = 1.0,
@@ -236,6 +269,8 @@ def normal(
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw from normal distributions, each element with its own mean and standard deviation; or all from one."""
+    if size is not None:  # then 0-d tensors are numbers
+        mean, std = (number(t) if isinstance(t, Tensor) and not t.ndim else t for t in (mean, std))
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors and size is None:
         raise ArgumentTypeError("normal: expected a size, or a tensor for mean or std")
@@ -269,14 +304,14 @@ def multinomial(
         raise DtypeError(f"multinomial: only supports floating-point dtypes for input, got {input.dtype.name}")
     if input.ndim not in (1, 2):
         raise ShapeError(f"multinomial: input must have 1 or 2 dims, got {input.ndim}")
-    V = input.shape[-1]
+    V, num_samples = input.shape[-1], as_int(num_samples, "multinomial")
     if num_samples <= 0 or (num_samples > V and not replacement):
         raise NumericError(
             f"multinomial: cannot draw {num_samples} of {V} {'with' if replacement else 'without'} replacement"
         )
     weights_NV = input._host().astype(np.float64).reshape(-1, V)
     if not np.isfinite(weights_NV).all() or (weights_NV < 0).any():
-        raise NumericError("multinomial: the weights contain inf, nan or a number below 0")
+        raise NumericError("multinomial: probability tensor contains either `inf`, `nan` or element < 0")
     totals_N = weights_NV.sum(axis=1)
     if not totals_N.all():
         raise NumericError("multinomial: invalid distribution: the sum of the weights is 0")
@@ -305,7 +340,7 @@ def _with_replacement(source: np.random.Generator, p_NV: HostArray, count: int) 
 
 def _refill(input: Tensor, drawn: HostArray) -> Tensor:
     """Write random numbers into a tensor, as an in-place op that autograd notices."""
-    return copy_(input, place(drawn, input.dtype, input.device, False))
+    return copy_(input, place(np.asarray(drawn), input.dtype, input.device, False))
 
 
 @public("Tensor_")
@@ -314,7 +349,9 @@ def uniform_(
 ) -> Tensor:
     """Fill with numbers from the uniform distribution on [from, to)."""
     low = named.pop("from", from_)  # `from` is a keyword of Python
-    d = _float_dtype("uniform_", input.dtype)
+    if named:
+        raise ArgumentTypeError(f"uniform_: unexpected arguments {', '.join(named)}")
+    d, low, to = _float_dtype("uniform_", input.dtype), number(low), number(to)
     if low > to:
         raise NumericError(f"uniform_: expects a range [from, to), got from={low} > to={to}")
     return _refill(input, _uniform(generator, input.shape, d) * (to - low) + low)
@@ -323,14 +360,14 @@ def uniform_(
 @public("Tensor_")
 def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from the normal distribution."""
-    d = _float_dtype("normal_", input.dtype)
+    d, mean, std = _float_dtype("normal_", input.dtype), number(mean), number(std)
     return _refill(input, _normal(generator, input.shape, d) * _checked_std(std, "normal_") + mean)
 
 
 @public("Tensor_")
 def log_normal_(input: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from a log-normal distribution; `mean` and `std` are those of the logarithm."""
-    d = _float_dtype("log_normal_", input.dtype)
+    d, mean, std = _float_dtype("log_normal_", input.dtype), number(mean), number(std)
     if not std > 0:
         raise NumericError(f"log_normal_: expects std > 0, got {std}")
     return _refill(input, np.exp(_normal(generator, input.shape, d) * std + mean))
@@ -340,6 +377,7 @@ def log_normal_(input: Tensor, mean: float = 1, std: float = 2, *, generator: Ge
 def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from the exponential distribution of rate `lambd`: p(x) = λ exp(-λ x)."""
     _float_dtype("exponential_", input.dtype)
+    lambd = number(lambd)
     if not lambd > 0:
         raise NumericError(f"exponential_: expects lambda > 0, got {lambd}")
     return _refill(input, _source(generator).standard_exponential(input.shape) / lambd)
@@ -349,6 +387,7 @@ def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None
 def cauchy_(input: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from the Cauchy distribution."""
     _float_dtype("cauchy_", input.dtype)
+    median, sigma = number(median), number(sigma)
     if not sigma > 0:
         raise NumericError(f"cauchy_: expects sigma > 0, got {sigma}")
     return _refill(input, _source(generator).standard_cauchy(input.shape) * sigma + median)
@@ -357,6 +396,7 @@ def cauchy_(input: Tensor, median: float = 0, sigma: float = 1, *, generator: Ge
 @public("Tensor_")
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from the geometric distribution: the number of trials up to the first success."""
+    p = number(p)
     if not 0 < p < 1:
         raise NumericError(f"geometric_: expects 0 < p < 1, got {p}")
     return _refill(input, np.ceil(np.log1p(-_source(generator).random(input.shape)) / np.log1p(-p)).clip(1))
@@ -369,8 +409,15 @@ def bernoulli_(input: Tensor, p: Tensor | float = 0.5, *, generator: Generator |
 
 
 @public("Tensor_")
-def random_(input: Tensor, *bounds: int, generator: Generator | None = None) -> Tensor:
+def random_(
+    input: Tensor, *bounds: int, to: int | None = None, generator: Generator | None = None, **named: int
+) -> Tensor:
     """Fill with integers in [from, to): random_(to), random_(from, to); by default the range of the dtype."""
+    if (from_ := named.pop("from", None)) is not None:  # a keyword of Python
+        bounds = (from_, *bounds)
+    if named:
+        raise ArgumentTypeError(f"random_: unexpected arguments {', '.join(named)}")
+    bounds = bounds if to is None else (*bounds, to)
     if len(bounds) == 2:
         low, high = bounds
     elif bounds:

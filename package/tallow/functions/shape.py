@@ -10,33 +10,36 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.autograd.graph import check_inplace
 from tallow.autograd.modes import mode
+from tallow.autograd.views import reshaped
 from tallow.core.apply import apply
+from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
-from tallow.errors import DimensionError, ShapeError
+from tallow.errors import ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops import shape as ops
 from tallow.ops.axis_index import on_axis, part
 from tallow.ops.diagonals import diag_embed
 from tallow.ops.diagonals import diagonal as diagonal_of
-from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.dims import as_int, as_ints, normalize_dim, normalize_dims
 from tallow.ops.indexing import getitem
 from tallow.ops.rearranging import flip, interleaved_places, repeat
 from tallow.ops.strided import as_strided as strided_view
 from tallow.ops.strided import window_view
+from tallow.ops.table import Op
 
 
 @public("Tensor")
-def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
+def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """Return the same memory in another shape, view(size), or as another dtype, view(dtype).
 
     Raises: ShapeError if the strides, or for a dtype of another width the last dim, do not allow it.
     """
-    if len(size) == 1 and isinstance(size[0], dtypes.dtype):
-        (dtype,) = size
+    if len(sizes) == 1 and isinstance(sizes[0], dtypes.dtype):
+        (dtype,) = sizes
     if dtype is None:
-        return apply(ops.view, input, *size)
+        return ops.view.call(input, *(sizes if size is None else (size,)))
     try:
         return wrap(input.array.view(dtypes.as_dtype(dtype).storage))
     except ValueError as error:
@@ -56,17 +59,18 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public("Tensor")
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = ()) -> Tensor:
     """Sum over the dims along which a tensor of that size would be broadcast to the size of this one.
 
+    Dtypes:  the input's where no dim is summed; else that of `sum`, and so for a size without dims
     Raises:  ShapeError if it would not be
     """
-    target = tuple(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+    target = as_ints(sizes[0] if len(sizes) == 1 else sizes or size, "sum_to_size")
     lead = input.ndim - len(target)
     if lead < 0 or any(n not in (1, m) for n, m in zip(target, input.shape[lead:], strict=True)):
         raise ShapeError(f"sum_to_size: {list(target)} is not expandable to {list(input.shape)}")
     shrunk = [lead + i for i, n in enumerate(target) if n == 1 and input.shape[lead + i] != 1]
-    summed = input.sum((*range(lead), *shrunk), keepdim=True) if lead or shrunk else input
+    summed = input.sum((*range(lead), *shrunk), keepdim=True) if lead or shrunk or not target else input
     return summed.reshape(target)
 
 
@@ -96,7 +100,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     if not input.ndim:
         raise ShapeError("narrow: cannot be applied to a 0-dim tensor")
     dim = normalize_dim(dim, input.ndim, "narrow")
-    first, size = int(start), input.array.shape[dim]
+    first, length, size = as_int(start, "narrow"), as_int(length, "narrow"), input.array.shape[dim]
     if length < 0:
         raise ShapeError(f"narrow: length must be non-negative, got {length}")
     if not -size <= first <= size:
@@ -113,7 +117,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not input.ndim:
         raise DimensionError("select: cannot be applied to a 0-dim tensor")
     dim = normalize_dim(dim, input.ndim, "select")
-    size = input.array.shape[dim]
+    index, size = as_int(index, "select"), input.array.shape[dim]
     if not -size <= index < size:
         raise DimensionError(f"select: index {index} is out of range for dimension {dim} of size {size}")
     return apply(getitem, input, (*on_axis(dim, index), ...))
@@ -122,7 +126,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @public("tl Tensor", "moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Move dims to new positions; the others keep their order."""
-    pairs = [(dims,) if isinstance(dims, int) else tuple(dims) for dims in (source, destination)]
+    pairs = [as_ints(dims, "movedim") for dims in (source, destination)]
     if len(pairs[0]) != len(pairs[1]):
         raise ShapeError(f"movedim: {len(pairs[0])} source dims and {len(pairs[1])} destination dims; expected as many")
     taken, placed = (normalize_dims(dims, input.ndim, "movedim") if dims else () for dims in pairs)
@@ -151,16 +155,20 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 
 @public("tl Tensor")
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *repeats: Any, dims: Any = ()) -> Tensor:
     """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
-    repeats = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], list | tuple) else dims
-    return apply(repeat, input, (1,) * (input.ndim - len(repeats)) + repeats)
+    counts = as_ints(repeats[0] if len(repeats) == 1 else repeats or dims, "tile")
+    return apply(repeat, input, (1,) * (input.ndim - len(counts)) + counts)
 
 
 @public("tl Tensor")
 @devices.guarded
 def repeat_interleave(
-    input: Tensor, repeats: Tensor | int | None = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor | None = None,
+    repeats: Tensor | int | None = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Tensor:
     """Repeat each slice along `dim` several times in a row; without `dim`, each element of the flattened tensor.
 
@@ -169,10 +177,13 @@ def repeat_interleave(
     Args:
         repeats: one number for all, or one for each place.
     """
-    if repeats is None:
-        if input.ndim != 1:
-            raise ShapeError(f"repeat_interleave: repeats must be 1-dim, got {input.ndim} dims")
-        return wrap(interleaved_places(input.array, input.numel(), array_module(input.array)))
+    if input is None or repeats is None:
+        only = input if repeats is None else repeats
+        if not isinstance(only, Tensor):
+            raise ArgumentTypeError(f"repeat_interleave: expected a Tensor of repeats, got {only!r:.50}")
+        if only.ndim != 1:
+            raise ShapeError(f"repeat_interleave: repeats must be 1-dim, got {only.ndim} dims")
+        return wrap(interleaved_places(only.array, only.numel(), array_module(only.array)))
     if dim is None:
         input, dim = input.flatten(), 0
     dim = normalize_dim(dim, input.ndim, "repeat_interleave")
@@ -244,9 +255,9 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
 
 
 @public("tl Tensor")
-def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *sizes: Any, size: Any = ()) -> Tensor:
     """Return a view, expanded to a size; see `expand`."""
-    return apply(ops.expand, input, *size)
+    return apply(ops.expand, input, *(sizes or (size,)))
 
 
 @public("tl")
@@ -258,18 +269,21 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 @public("tl")
+@overridable
 def atleast_1d(*tensors: Any) -> Any:
     """Return 0-d tensors as vectors of one element; others unchanged."""
     return _each(tensors, lambda t: t.reshape(1) if not t.ndim else t)
 
 
 @public("tl")
+@overridable
 def atleast_2d(*tensors: Any) -> Any:
     """Return vectors as one row; others unchanged."""
     return _each(tensors, lambda t: t.reshape(1, -1) if t.ndim < 2 else t)
 
 
 @public("tl")
+@overridable
 def atleast_3d(*tensors: Any) -> Any:
     """Return vectors as (1, N, 1), matrices as (N, M, 1); others unchanged."""
     return _each(tensors, lambda t: t.reshape(1, -1, 1) if t.ndim < 2 else t.unsqueeze(-1) if t.ndim == 2 else t)
@@ -285,37 +299,39 @@ def _each(tensors: tuple[Any, ...], change: Callable[[Tensor], Tensor]) -> Any:
 @public("Tensor_")
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
     """Insert a dim of size 1 in place."""
-    return _reshape_itself(input, apply(ops.unsqueeze, input, dim), "unsqueeze_")
+    return _reshape_itself(input, apply(ops.unsqueeze, input, dim), "unsqueeze_", ops.reshape, tuple(input.shape))
 
 
 @public("Tensor_")
 def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     """Remove dims of size 1 in place."""
-    return _reshape_itself(input, apply(ops.squeeze, input, dim), "squeeze_")
+    return _reshape_itself(input, apply(ops.squeeze, input, dim), "squeeze_", ops.reshape, tuple(input.shape))
 
 
 @public("Tensor_", "swapaxes_", "swapdims_")
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dims in place."""
-    return _reshape_itself(input, apply(ops.transpose, input, dim0, dim1), "transpose_")
+    return _reshape_itself(input, apply(ops.transpose, input, dim0, dim1), "transpose_", ops.transpose, dim0, dim1)
 
 
 @public("Tensor_")
 def t_(input: Tensor) -> Tensor:
     """Transpose a matrix in place."""
-    return _reshape_itself(input, t(input), "t_")
+    return _reshape_itself(input, t(input), "t_", ops.transpose, 0, -1)
 
 
-def _reshape_itself(input: Tensor, view: Tensor, name: str) -> Tensor:
+def _reshape_itself(input: Tensor, view: Tensor, name: str, undo: Op, *rest: Any) -> Tensor:
     """Turn a tensor into a view of itself, with the history of that view.
+
+    Args:
+        undo, rest: the op, and its arguments after the tensor, that returns a view in the former shape.
 
     Raises: GraphError as any write in place, of a leaf that requires grad or a view of one
     """
     if input.requires_grad and mode.recording:
         check_inplace(input, name)
-        input._node, input._reshaped = view._node, view._node
-    if input._base is not None:
-        input._view = view._view
+        input._node = view._node
+    input._view = reshaped(input._view, (undo.function, rest, {}, None)) if input._base is None else view._view
     input.array = view.array
     if input._retained is not None:
         input._keep_grad()

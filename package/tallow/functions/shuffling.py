@@ -5,6 +5,7 @@ from __future__ import annotations
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
+from tallow.ops.dims import as_int
 
 
 @public("tl F")
@@ -47,6 +48,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     if input.ndim < 3:
         raise ShapeError(f"channel_shuffle: expected input of more than 2 dims, got {tuple(input.shape)}")
     n, channels, *rest = input.array.shape
+    groups = as_int(groups, "channel_shuffle")
     if groups < 1:
         raise ArgumentError(f"channel_shuffle: groups must be positive, got {groups}")
     if channels % groups:

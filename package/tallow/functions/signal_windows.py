@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from tallow.core.creation import Device, Dtype, default_or, place
+from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import DtypeError, ShapeError
+from tallow.ops.dims import as_int
 
 HostArray = np.ndarray[Any, Any]
 
 
 def _positions(name: str, window_length: int, periodic: bool) -> HostArray:
     """Return numbers from 0 at the first point of the window to 1 at the last, or at the omitted one if periodic."""
+    window_length = as_int(window_length, name)
     if window_length < 0:
         raise ShapeError(f"{name}: requires non-negative window_length, got {window_length}")
     points = np.arange(window_length, dtype=np.float64)
@@ -33,6 +36,7 @@ def _window(name: str, values: HostArray, dtype: Dtype, device: Device, requires
 
 
 @public("tl")
+@creates
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -47,6 +51,7 @@ def hann_window(
 
 
 @public("tl")
+@creates
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -63,6 +68,7 @@ def hamming_window(
 
 
 @public("tl")
+@creates
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -78,6 +84,7 @@ def blackman_window(
 
 
 @public("tl")
+@creates
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -92,6 +99,7 @@ def bartlett_window(
 
 
 @public("tl")
+@creates
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

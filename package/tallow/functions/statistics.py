@@ -135,7 +135,7 @@ def cov(
         centred = x - (x * weights).sum(1, True) / n
         scaled = centred * weights
         total = n - correction * (1 if aweights is None else (weights * aweights).sum() / n)
-    value = scaled @ centred.mT / (total.clamp(min=0) if isinstance(total, Tensor) else x.new_tensor(max(total, 0)))
+    value = scaled @ centred.mT / (total.clamp(min=0) if isinstance(total, Tensor) else max(total, 0))
     return value.reshape(()) if value.numel() == 1 else value
 
 
@@ -202,7 +202,7 @@ def histogram(
 
 
 def _edges(x: Tensor, bins: int, range: Sequence[float] | None) -> Tensor:
-    low, high = map(float, range or (apply(aminmax, x) if x.numel() else (0, 0)))
+    low, high = map(float, range or (apply(aminmax, x) if x.numel() else (0, 1)))
     if bins < 1 or not math.isfinite(low) or not math.isfinite(high) or low > high:
         raise ArgumentError(f"histogram: expected bins > 0 and a finite range, got bins={bins}, range=({low}, {high})")
     if low == high:

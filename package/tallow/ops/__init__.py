@@ -61,7 +61,6 @@ from tallow.ops import (
     strided,
     trigonometry,
     unfold,
-    weight_only_linear,
 )
 from tallow.ops.table import OPS
 
@@ -127,5 +126,4 @@ __all__ = [
     "strided",
     "trigonometry",
     "unfold",
-    "weight_only_linear",
 ]

@@ -12,7 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
-from tallow.kernels.table import of_array
+from tallow.kernels.table import Limit, of_array
 from tallow.ops.approximation import erfc
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
@@ -24,7 +24,6 @@ from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
 ZEROS = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
-WORTH_A_KERNEL = 4096  # elements
 
 
 @formula
@@ -63,24 +62,27 @@ def logsigmoid(input: Array) -> Result:
 # --------------------------------------------------------------------------------------------------- piecewise linear
 
 
-def _small_relu(x: Array) -> Array:
-    value: Array = np.maximum(x, ZEROS[x.dtype]) if x.size < WORTH_A_KERNEL else run("relu", x)
-    return value
-
-
-@op("tl tl_ Tensor Tensor_ F_", small=_small_relu)
-def relu(input: Array) -> Result:
-    """Return max(x, 0) of each element."""
-    refuse_bool("relu", input)
-    value = run("relu", input)
-    return value, lambda g: (run("relu_backward", g, value),)
-
-
 @kernel("relu", "array")
 def relu_array(x: Array) -> Array:
     """Return max(x, 0) of each element."""
     value: Array = array_module(x).maximum(x, ZEROS.get(x.dtype, 0) if type(x) is np.ndarray else 0)
     return value
+
+
+RELU = Limit("relu")
+
+
+def _relu_value(x: Array) -> Array:
+    value: Array = np.maximum(x, ZEROS[x.dtype]) if x.size < RELU.size else run("relu", x)
+    return value
+
+
+@op("tl tl_ Tensor Tensor_ F_", small=_relu_value)
+def relu(input: Array) -> Result:
+    """Return max(x, 0) of each element."""
+    refuse_bool("relu", input)
+    value = run("relu", input)
+    return value, lambda g: (run("relu_backward", g, value),)
 
 
 @kernel("relu_backward", "array")

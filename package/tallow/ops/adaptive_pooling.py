@@ -6,6 +6,7 @@ Dims are pooled one after the other, as in `tallow.ops.pooling`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float
+from tallow.ops.dims import as_int, is_int
 from tallow.ops.pooling import Axis, axis_sum, maxima_and_places
 from tallow.ops.reduction import sum_floats
 from tallow.ops.resampling import even_windows, mean_taps
@@ -27,7 +29,8 @@ def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize)
     expect_spatial(name, input.shape, dims)
     expect_float(name, input)
     spatial = input.shape[-dims:]
-    requested = [output_size] * dims if isinstance(output_size, int) or output_size is None else list(output_size)
+    given: Any = [output_size] * dims if output_size is None or is_int(output_size) else output_size
+    requested = [n if n is None else as_int(n, name) for n in given]
     result = [n if w is None else w for n, w in zip(spatial, requested, strict=False)]
     if len(requested) != dims or min(result) < 0:
         raise ShapeError(f"{name}: output_size must be an int or {dims} ints or None, none negative, got {output_size}")

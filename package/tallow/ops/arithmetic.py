@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tallow.devices import array_module
+from tallow.devices import array_module, device_type_of
 from tallow.dtypes import Array, Scalar, get_default_dtype
 from tallow.errors import ArgumentError, DtypeError, NumericError
-from tallow.kernels import kernel, run
-from tallow.ops.checks import kind, no_floats, refuse_bool
+from tallow.kernels import kernel, pick, run
+from tallow.kernels.table import Limit
+from tallow.ops.checks import expect_float, kind, no_floats, refuse_bool, refuse_bools
 from tallow.ops.filling import factor
 from tallow.ops.formulas import formula
 from tallow.ops.quotients import floor_quotient, modulus, truncated_rest
@@ -21,13 +22,6 @@ from tallow.ops.table import Result, op
 def log(x: Any) -> Any:
     """Return ln(x) of an array or a Python number; a number stays a number, and does not widen arrays."""
     return array_module(x).log(x) if hasattr(x, "dtype") else float(np.log(x))
-
-
-LARGE = 1 << 17  # elements, from which kernels may be faster than the array's own operators
-
-
-def _is_large(x: Any) -> bool:
-    return getattr(x, "size", 0) >= LARGE
 
 
 @kernel("add", "array")
@@ -54,20 +48,28 @@ def div_array(a: Array | Scalar, b: Array | Scalar) -> Any:
     return a / b
 
 
+ADD, SUB, MUL, DIV = Limit("add"), Limit("sub"), Limit("mul"), Limit("div")
+
+
+def _run(name: str, a: Any, b: Any) -> Any:
+    """Call the best kernel of two operands, of which the first may be a number."""
+    return run(name, a, b) if hasattr(a, "dtype") else pick(name, device_type_of(b), a, b).fn(a, b)
+
+
 def _plus(a: Any, b: Any) -> Any:
-    return run("add", a, b) if _is_large(a) else a + b
+    return a + b if type(a) is np.ndarray and a.size < ADD.size else _run("add", a, b)
 
 
 def _minus(a: Any, b: Any) -> Any:
-    return run("sub", a, b) if _is_large(a) else a - b
+    return a - b if type(a) is np.ndarray and a.size < SUB.size else _run("sub", a, b)
 
 
 def _times(a: Any, b: Any) -> Any:
-    return run("mul", a, b) if _is_large(a) else a * b
+    return a * b if type(a) is np.ndarray and a.size < MUL.size else _run("mul", a, b)
 
 
 def _by(a: Any, b: Any) -> Any:
-    return run("div", a, b) if _is_large(a) else a / b
+    return a / b if type(a) is np.ndarray and a.size < DIV.size else _run("div", a, b)
 
 
 def _refuse_zero(name: str, divisor: Any) -> None:
@@ -83,7 +85,7 @@ def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
         raise DtypeError(f"{name}: a boolean factor requires boolean operands", hint="use 1 or 0")
 
 
-@op("tl Tensor Tensor_", dtypes="promote", small=operator.add)
+@op("tl Tensor Tensor_", dtypes="promote", small=operator.add, limit=ADD, numbers_alone=True)
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input + alpha · other, broadcast."""
     if alpha == 1 and alpha is not True:
@@ -92,15 +94,19 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     return _plus_product(input, other, factor(alpha, other, "add")), lambda g: (g, lambda: g * alpha)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), small=operator.sub)
+@op(
+    "tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), small=operator.sub, limit=SUB, numbers_alone=True,
+    refuses="bool",
+)  # fmt: skip
 def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input - alpha · other, broadcast."""
-    try:
-        if alpha == 1 and alpha is not True:
+    if alpha == 1 and alpha is not True:
+        try:
             return _minus(input, other), lambda g: (g, lambda: -g)
-    except TypeError as error:
-        raise DtypeError(f"sub: {error}", hint="use ^ or logical_xor for two booleans, ~ for one") from error
-    refuse_bool("sub", input, other)
+        except TypeError:  # NumPy's, for booleans
+            refuse_bools("sub", input, other)
+            raise
+    refuse_bools("sub", input, other)
     _check_factor("sub", alpha, input, other)
     return _minus_product(input, other, factor(alpha, other, "sub")), lambda g: (g, lambda: g * -alpha)
 
@@ -110,20 +116,20 @@ def _minus_product(x: Any, a: Any, b: Any) -> Any:
     return x - a * b
 
 
-@op("tl Tensor", dtypes="promote", small=lambda a, b: b - a)
+@op("tl Tensor", dtypes="promote", small=lambda a, b: b - a, limit=SUB, refuses="bool")
 def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",), small=operator.mul)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",), small=operator.mul, limit=MUL, numbers_alone=True)
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · other, broadcast."""
     return _times(input, other), lambda g: (lambda: _times(g, other), lambda: _times(g, input))
 
 
-@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",), small=operator.truediv)
+@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",), small=operator.truediv, limit=DIV, numbers_alone=True)
 def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
     """Return input / other, broadcast.
 
@@ -144,7 +150,7 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
     return value, lambda g: (lambda: _by(g, other), lambda: -g * (input / other / other))
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl Tensor Tensor_", dtypes="float", numbers_alone=True)
 def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input / other, broadcast."""
     return div.function(input, other)
@@ -177,7 +183,7 @@ def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
     return down + (inexact & ((input < 0) != (other < 0))).astype(down.dtype)
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", numbers_alone=True)
 def floor_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return floor(input / other), broadcast.
 
@@ -304,6 +310,7 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
 
     Computed from `end` where the weight is at least one half, so that both ends are exact.
     """
+    expect_float("lerp", input)
     if not hasattr(weight, "dtype"):
         value = _on_the_way(input, end, weight) if weight < 0.5 else _on_the_way(end, input, 1 - weight)
         return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, None)

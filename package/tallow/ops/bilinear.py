@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tallow.errors import ShapeError
 from tallow.kernels import run
-from tallow.ops.checks import expect_float
+from tallow.ops.checks import refuse_bool
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
@@ -22,7 +22,7 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
         raise ShapeError(f"bilinear: expected input1 (..., I), input2 (..., J) and weight (O, I, J), got {shapes}")
     if bias is not None and bias.shape != weight.shape[:1]:
         raise ShapeError(f"bilinear: bias must have shape {weight.shape[:1]}, got {tuple(bias.shape)}")
-    expect_float("bilinear", input1)
+    refuse_bool("bilinear", input1)
     o, i, j = weight.shape
     left, right = as_rows(input1), as_rows(input2)
     has_bias = bias is not None

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.dtypes import Array, Scalar
-from tallow.errors import ArgumentTypeError, DtypeError
-from tallow.ops.checks import kind
+from tallow.errors import ArgumentTypeError
+from tallow.ops.checks import kind, unsupported
 from tallow.ops.table import Result, op
 
 
 def _check(name: str, *operands: Any, kinds: str = "biu") -> None:
     for x in operands:
         if kind(x) not in kinds:
-            raise DtypeError(
-                f"{name}: not implemented for {getattr(x, 'dtype', type(x).__name__)}",
-                hint="use integers, or a logical_ op; floats compare to booleans first",
-            )
+            expected = "integers or booleans" if "b" in kinds else "integers"
+            hint = "use a logical_ op; floats compare to booleans first"
+            raise unsupported(name, getattr(x, "dtype", type(x)), expected, hint)
 
 
 @op("tl Tensor Tensor_")

@@ -287,7 +287,7 @@ def _plan(
     spatial = tuple(n + a + b for n, a, b in zip(input[-dims:], before, after, strict=True))
     if any(n < r for n, r in zip(spatial, reach, strict=True)):
         raise ShapeError(
-            f"{name}: kernel size can't be greater than the padded input: the dilated kernel covers {reach}, "
+            f"{name}: kernel size can't be greater than actual input size: the dilated kernel covers {reach}, "
             f"the padded input is {spatial}"
         )
     return is_batch, before, tuple((n - r) // s + 1 for n, r, s in zip(spatial, reach, stride, strict=True))

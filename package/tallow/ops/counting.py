@@ -11,7 +11,7 @@ from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, NumericError, ShapeError
 from tallow.ops import sorting
-from tallow.ops.checks import expect_float
+from tallow.ops.checks import expect_float, unsupported
 from tallow.ops.dims import normalize_dim
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Index, Result, op
@@ -25,7 +25,9 @@ def bincount(input: Array, weights: Index = None, minlength: int = 0) -> Result:
     Dtypes:  int64; with weights float32 for float32, float64 for any other
     Raises:  ShapeError, DtypeError, ArgumentError for a minlength < 0
     """
-    if input.dtype.kind not in "iu" or input.ndim != 1:
+    if input.dtype.kind not in "iub":
+        raise unsupported("bincount", input.dtype, "integers")
+    if input.dtype.kind == "b" or input.ndim != 1:
         raise ShapeError(f"bincount: expected a vector of integers, got {input.dtype} of shape {input.shape}")
     if minlength < 0:
         raise ArgumentError(f"bincount: minlength={minlength} must not be negative")

@@ -36,7 +36,7 @@ def _axis_of_classes(name: str, input: Array, target: Array, weight: Array | Non
             hint="bring the classes to dim 1, and give target as class indices",
         )
     if target.dtype not in INDICES:  # NumPy's default integers are int32 in a browser
-        raise DtypeError(f"{name}: class indices must be int64, not {target.dtype}", hint="convert with .long()")
+        raise DtypeError(f"{name}: expected target dtype to be Long, got {target.dtype}", hint="convert with .long()")
     classes = input.shape[axis]
     if weight is not None and weight.shape != (classes,):
         raise ShapeError(f"{name}: weight must have one element for each of {classes} classes, not {weight.shape}")
@@ -282,6 +282,7 @@ def nll_loss_of_classes(
 
     Shapes:  as cross_entropy_of_classes
     """
+    expect_float("nll_loss", input)
     xp = array_module(input)
     weight = _class_weight(weight, input)
     axis = _axis_of_classes("nll_loss", input, target, weight)

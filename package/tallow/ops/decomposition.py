@@ -27,7 +27,7 @@ def _differences(values: Array) -> Array:
     return values[..., None, :] - values[..., :, None] + array_module(values).eye(values.shape[-1], dtype=values.dtype)
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read.
 
@@ -51,7 +51,7 @@ def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     return (transposed(factor) if upper else factor), backward
 
 
-@op("linalg", result=return_types.linalg_qr)
+@op("linalg", refuses="half", result=return_types.linalg_qr)
 def linalg_qr(A: Array, mode: str = "reduced") -> Result:
     """Return Q with orthonormal columns and the upper triangular R in A = Q R.
 
@@ -93,7 +93,7 @@ def _qr_backward(q: Array, r: Array, gq: Array, gr: Array) -> Array:
     return transposed(xp.linalg.solve(r, transposed(total)))
 
 
-@op("linalg", result=return_types.linalg_svd)
+@op("linalg", refuses="half", result=return_types.linalg_svd)
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> Result:
     """Return orthonormal U, the singular values S in descending order, and Vᵀ, in A = U diag(S) Vᵀ.
 
@@ -127,7 +127,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     return (full_u, s, full_vt), backward
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
     """Return the singular values in descending order. `driver` as in `linalg.svd`.
 
@@ -152,9 +152,13 @@ def _triangle(name: str, UPLO: str) -> str:
     return UPLO.upper()
 
 
-@op("linalg", result=return_types.linalg_eigh)
+@op("linalg", refuses="half", result=return_types.linalg_eigh)
 def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
     """Return the eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns.
+
+    dA = V (skew(Vᵀ gV) / E + diag(g)) Vᵀ,  skew(X) = (X - Xᵀ) / 2,  E_ij = v_j - v_i
+
+    dA is symmetric, as PyTorch's, although one triangle is read: a step along it keeps A symmetric.
 
     Args:
         UPLO: the triangle of A that is read, "L" or "U".
@@ -168,14 +172,14 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
 
     def backward(g: Array, gv: Array) -> tuple[Array]:
         vt = transposed(vectors)
-        turn = times(name, vt, gv) / _differences(values)
-        inner = turn * (1 - xp.eye(values.shape[-1], dtype=values.dtype)) + _diagonal(g)
+        turn = times(name, vt, gv)
+        inner = (turn - transposed(turn)) / (2 * _differences(values)) + _diagonal(g)
         return (times(name, vectors, inner, vt),)
 
     return (values, vectors), backward
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
     """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`.
 
@@ -209,7 +213,7 @@ def _real_eig(name: str, a: Array) -> tuple[Array, Array]:
     return values.real.copy(), vectors.real.copy()
 
 
-@op("linalg", result=return_types.linalg_eig)
+@op("linalg", refuses="half", result=return_types.linalg_eig)
 def linalg_eig(A: Array) -> Result:
     """Return the eigenvalues of square matrices and eigenvectors of unit length as columns, if all of them are real.
 
@@ -235,7 +239,7 @@ def linalg_eig(A: Array) -> Result:
     return (values, vectors), backward
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_eigvals(A: Array) -> Result:
     """Return the eigenvalues of square matrices, if all of them are real; see `linalg.eig`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tallow.devices import array_module
@@ -9,6 +10,7 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.checks import expect_float
 from tallow.ops.matmul import product
 from tallow.ops.norm import linalg_vector_norm
+from tallow.ops.selection import masked
 from tallow.ops.table import Array, Result, Scalar, op
 
 BY_PRODUCT = "use_mm_for_euclid_dist"
@@ -17,7 +19,7 @@ BY_SIZE = "use_mm_for_euclid_dist_if_necessary"
 FEW = 25  # maximum rows for which PyTorch, and so tallow, takes differences: exact where points are close
 
 
-@op("tl")
+@op("tl", refuses="half")
 def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) -> Result:
     """Return y_ij = ‖x1_i - x2_j‖_p for each pair of vectors.
 
@@ -35,16 +37,32 @@ def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) ->
         raise ShapeError(f"cdist: expected (..., P, M) and (..., R, M), got {x1.shape} and {x2.shape}")
     if p < 0 or compute_mode not in (BY_PRODUCT, BY_DIFFERENCES, BY_SIZE):
         raise ArgumentError(f"cdist: p={p} is negative, or compute_mode={compute_mode!r} is unknown")
-    if not x1.shape[-1]:
-        p = 1.0  # distances between vectors of length 0 are 0; the maximum of no elements would raise
     many = max(x1.shape[-2], x2.shape[-2]) > FEW
     if p == 2 and compute_mode != BY_DIFFERENCES and (many or compute_mode == BY_PRODUCT):
         return _euclidean_by_product(x1, x2)
     return _by_differences(x1, x2, p)
 
 
+@op("")
+def distance(differences: Array, p: Scalar) -> Result:
+    """Return the p-norms over the last dim. For p = ∞ each of several greatest elements gets the whole gradient.
+
+    In PyTorch, too, they share it in `linalg.vector_norm`, and do not in `cdist` and `pdist`.
+
+    Shapes:  (..., M) -> (...)
+    """
+    if not differences.shape[-1]:
+        p = 1.0  # distances between vectors of length 0 are 0; the maximum of no elements would raise
+    if not math.isinf(p):
+        return linalg_vector_norm.function(differences, p, -1)
+    xp = array_module(differences)
+    sizes = xp.abs(differences)
+    value = sizes.max(axis=-1)
+    return value, lambda g: (masked(xp.sign(differences) * g[..., None], sizes == value[..., None]),)
+
+
 def _by_differences(x1: Array, x2: Array, p: Scalar) -> Result:
-    value, backward = linalg_vector_norm.function(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
+    value, backward = distance.function(x1[..., :, None, :] - x2[..., None, :, :], p)
 
     def backward_of_both(g: Array) -> tuple[Any, Any]:
         (of_differences,) = backward(g)  # type: ignore[misc]  # this op always has one

@@ -41,7 +41,10 @@ def broadcast_source(src: Array, shape: tuple[int, ...], name: str) -> Array:
     try:
         return array_module(src).broadcast_to(src, shape)
     except ValueError:
-        raise ShapeError(f"{name}: a source of shape {list(src.shape)} does not broadcast to {list(shape)}") from None
+        raise ShapeError(
+            f"{name}: a source of shape {list(src.shape)} does not broadcast to {list(shape)}: each size of tensor a "
+            "must match the size of tensor b, or be 1"
+        ) from None
 
 
 def placed(number: np.ndarray[Any, Any], xp: Any) -> Array:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.ops.checks import expect_float
-from tallow.ops.table import Result, op
+from tallow.ops.selection import select
+from tallow.ops.table import Index, Result, op
 
 
 @op("tl Tensor", result=return_types.frexp)
@@ -24,8 +27,26 @@ def frexp(input: Array) -> Result:
     return (mantissa, exponent.astype(np.int32)), backward
 
 
+@op("")
+def ldexp(input: Array, exponent: Index) -> Result:
+    """Return input · 2^exponent for integer exponents, without computing the power, which may overflow."""
+    xp = array_module(input)
+    exponent = xp.clip(exponent, -GREATEST_EXPONENT, GREATEST_EXPONENT).astype(np.int32)
+    return xp.ldexp(input, exponent), lambda g: (xp.ldexp(g, exponent),)
+
+
+GREATEST_EXPONENT = 2**12  # beyond the range of float64
+
+
 @op("tl Tensor Tensor_", dtypes="promote")
 def nextafter(input: Array, other: Array) -> Result:
-    """Return the next number after `input` towards `other`."""
+    """Return the next number after `input` towards `other`.
+
+    The slope is 1, as in PyTorch, and 0 where both are equal; that of `other` is 0.
+    """
     expect_float("nextafter", input, other)
-    return array_module(input, other).nextafter(input, other), None
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return lambda: select(input == other, g.dtype.type(0), g), lambda: g * 0
+
+    return array_module(input, other).nextafter(input, other), backward

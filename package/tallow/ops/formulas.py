@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tallow.dtypes import Array
-from tallow.kernels.table import PLANS
+from tallow.kernels import kernel, run
+from tallow.kernels.table import PLANS, Limit
 from tallow.ops.chain import Chain, Instruction, Operation
 
-LEAST = 1 << 14  # elements; a chain takes longer than NumPy with fewer
 FLOAT32 = np.dtype(np.float32)
 OPERATIONS = {
     np.add: Operation.ADD,
@@ -45,24 +45,39 @@ class _Traced(NDArrayOperatorsMixin):
         return result
 
 
-def formula(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compute an elementwise function in one pass if its operands are large float32 arrays of one shape, and numbers.
+class Formula(NamedTuple):
+    """An elementwise function, and what returns its chain for a shape and a number of operands; see `_chain`."""
 
-    Its operations are those of `OPERATIONS`, and signs. Other operands, broadcast ones too, are passed to it.
+    function: Callable[..., Any]
+    chain_of: Callable[[tuple[int, ...], int], tuple[Chain, list[Array]]]
+
+
+@kernel("formula", "array")
+def formula_array(_: Array, formula: Formula, operands: tuple[Any, ...]) -> Any:
+    """Compute one operation on whole arrays after the other."""
+    return formula.function(*operands)
+
+
+LIMIT = Limit("formula")
+
+
+def formula(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compute an elementwise function by the best kernel: of large float32 arrays of one shape in one pass.
+
+    Its operations are those of `OPERATIONS`, and signs. Its operands are arrays and numbers.
     """
 
-    chain_of = lru_cache(PLANS)(partial(_chain, function))
+    own = Formula(function, lru_cache(PLANS)(partial(_chain, function)))
 
     @wraps(function)
     def call(*operands: Any) -> Any:
         first = operands[0]
-        if type(first) is not np.ndarray or first.size < LEAST:
+        if type(first) is np.ndarray and first.size < LIMIT.size:
             return function(*operands)
-        inputs = [_input(x, first.shape) for x in operands]
-        if any(x is None for x in inputs):
+        array = first if hasattr(first, "dtype") else next((x for x in operands if hasattr(x, "dtype")), None)
+        if array is None:  # numbers, or values of the formula that calls this one, which is being traced
             return function(*operands)
-        chain, numbers = chain_of(first.shape, len(inputs))
-        return chain(*inputs, *numbers)[0]
+        return run("formula", array, own, operands)
 
     return call
 
@@ -83,14 +98,3 @@ def _chain(function: Callable[..., Any], shape: tuple[int, ...], count: int) -> 
     operands = inputs + len(steps)
     chain = Chain(instructions, inputs, [operands - 1], operands, shape, function.__name__)
     return chain, [np.full(1, x, FLOAT32) for x in numbers]
-
-
-def _input(x: Any, shape: tuple[int, ...]) -> Array | None:
-    """Return an operand of a chain: a contiguous array, or one element for all; None for another operand."""
-    if type(x) in (int, float):
-        return np.full(1, x, FLOAT32)
-    if x.dtype != FLOAT32 or x.shape != shape:
-        return None
-    if not any(x.strides):  # the gradient of a sum
-        return x.reshape(-1)[:1]
-    return x if x.flags.c_contiguous else None

@@ -51,7 +51,7 @@ def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_c
 
     def taps() -> list[list[_Tap]]:
         return [
-            _taps(grid[..., -1 - axis].reshape(-1), size, mode, padding_mode, align_corners)
+            taps_of(grid[..., -1 - axis].reshape(-1), size, mode, padding_mode, align_corners)
             for axis, size in enumerate(spatial)
         ]
 
@@ -120,10 +120,20 @@ def _check(input: Array, grid: Array, mode: str, padding_mode: str) -> None:
     expect_float("grid_sample", input)
 
 
-def _taps(coordinate: Array, size: int, mode: str, padding_mode: str, align_corners: bool) -> list[_Tap]:
+def position_of(coordinate: Any, size: int, align_corners: bool) -> Any:
+    """Return the positions of coordinates, in elements of an image's dim of `size`."""
+    return (coordinate + 1) * _unit(size, align_corners) - (0 if align_corners else 0.5)
+
+
+def _unit(size: int, align_corners: bool) -> float:
+    """Return the number of elements per unit of the grid's coordinate."""
+    return (size - 1) / 2 if align_corners else size / 2
+
+
+def taps_of(coordinate: Array, size: int, mode: str, padding_mode: str, align_corners: bool) -> list[_Tap]:
+    """Return the elements next to each point along a dim of `size`."""
     xp = array_module(coordinate)
-    unit = (size - 1) / 2 if align_corners else size / 2  # elements per unit of the grid's coordinate
-    position = (coordinate + 1) * unit - (0 if align_corners else 0.5)
+    unit, position = _unit(size, align_corners), position_of(coordinate, size, align_corners)
     if mode == "bicubic":  # each tap checks for itself whether it is outside
         low = xp.floor(position)
         part = position - low

@@ -95,4 +95,4 @@ def check_places(
     smallest, largest = int(places.min()), int(places.max())
     if smallest < low or largest >= size:
         wrong = smallest if smallest < low else largest
-        raise error(f"{name}: index {wrong} is out of bounds for dimension {dim} with size {size}")
+        raise error(f"{name}: index out of range: {wrong} is out of bounds for dimension {dim} with size {size}")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.errors import DtypeError
-from tallow.ops.checks import kind
+from tallow.ops.checks import kind, unsupported
 from tallow.ops.table import Result, op
 
 
 def _check(name: str, *operands: Array) -> None:
     for x in operands:
         if kind(x) not in "iu":
-            raise DtypeError(f"{name}: not implemented for {x.dtype}", hint="use integers")
+            raise unsupported(name, x.dtype, "integers")
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="promote")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from tallow.ops.table import Array, Result, op
 
 Coordinates = np.ndarray[Any, np.dtype[np.float64]]
 
+MOST_BITS = 22  # after the point of a weight
 CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter uses -0.5. Both as in PyTorch
 
 
@@ -23,9 +25,9 @@ def resample(input: Array, taps: Sequence[Taps]) -> Result:
     axes = range(-len(taps), 0)
     y = input
     if any((t.weight != 1).any() for t in taps):
-        if input.dtype == np.uint8 and len(taps) == 2:  # an image: rounded after each pass, as in PyTorch and Pillow
+        if input.dtype == np.uint8 and len(taps) == 2:
             for axis, t in zip(reversed(axes), reversed(taps), strict=True):
-                y = (t.apply(y.astype(np.float32), axis) + 0.5).clip(0, 255).astype(np.uint8)
+                y = _in_fixed_point(y, t, axis)
             return y, None
         expect_float("interpolate", input)
     for axis, t in zip(axes, taps, strict=True):
@@ -39,9 +41,30 @@ def resample(input: Array, taps: Sequence[Taps]) -> Result:
     return y, backward
 
 
+def _in_fixed_point(x: Array, taps: Taps, axis: int) -> Array:
+    """Apply taps to bytes as PyTorch and Pillow do: weights are integers below 2^15, and the sum is rounded to bytes.
+
+    Source:  Pillow-SIMD's resampling, which PyTorch's `UpSampleKernel.cpp` follows
+    """
+    weight = taps.weight.copy()
+    for t in range(len(weight) - 1, 0, -1):  # elements beyond the border are the last one, whose weights are added up
+        is_same = taps.index[t] == taps.index[t - 1]
+        weight[t - 1] += np.where(is_same, weight[t], 0)
+        weight[t] *= ~is_same
+    if (weight[0] == 1).all():
+        return array_module(x).take(x, taps.index[0], axis=axis)
+    bits = min(MOST_BITS, math.ceil(math.log2((2**15 - 0.5) / weight.max())) - 1)
+    scaled = weight * 2**bits
+    rounded = np.trunc(scaled + np.copysign(0.5, scaled))
+    total = Taps(taps.index, rounded, taps.size).apply(x.astype(np.int32), axis)
+    return ((total + (1 << bits >> 1)) >> bits).clip(0, 255).astype(np.uint8)
+
+
 def nearest(size: int, out: int, step: float, exact: bool) -> Taps:
     """Return one tap per output: element ⌊i · step⌋ or, if `exact`, the one with the nearest center."""
     i = np.arange(out, dtype=np.float32)
+    if not exact and out in (size, 2 * size):  # PyTorch copies or repeats then, even if rounding changed the scale
+        step = size / out
     # float32, as in PyTorch: where the product is nearly an integer, its rounding decides the index
     index = np.floor((i + np.float32(0.5 if exact else 0)) * np.float32(step)).astype(np.int64)
     return Taps(np.minimum(index, size - 1)[None], np.ones((1, out)), size)

@@ -9,9 +9,9 @@ from itertools import accumulate
 import numpy as np
 
 from tallow.devices import array_module, is_capturing
-from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.ops.axis_index import on_axis, part
-from tallow.ops.dims import normalize_dim
+from tallow.ops.dims import as_int, as_ints, is_int, normalize_dim
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -75,7 +75,7 @@ def _joinable(tensors: Sequence[Array], dim: int) -> list[Array]:
     for a in candidates:
         if a.ndim != first.ndim or a.shape[:dim] != first.shape[:dim] or a.shape[dim + 1 :] != first.shape[dim + 1 :]:
             shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
-            raise ShapeError(f"cat: sizes must match except in dimension {dim}; got {shapes}")
+            raise ShapeError(f"cat: sizes of tensors must match except in dimension {dim}; got {shapes}")
     return candidates
 
 
@@ -94,7 +94,7 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     shape = tensors[0].shape
     if [a.shape for a in tensors].count(shape) != len(tensors):
         shapes = ", ".join(str(tuple(a.shape)) for a in tensors)
-        raise ShapeError(f"stack: expected tensors of equal size, got {shapes}")
+        raise ShapeError(f"stack expects each tensor to be equal size, but got {shapes}")
     dim = normalize_dim(dim, len(shape) + 1, "stack")
     count = len(tensors)
     return stack_arrays(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
@@ -122,14 +122,14 @@ def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Re
     """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
     dim = _splittable(tensor, dim, "split")
     n = tensor.shape[dim]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
+    if is_int(split_size_or_sections):
+        size = as_int(split_size_or_sections, "split")
         if size < 0 or (size == 0 and n):
             raise ShapeError(f"split: expects split_size to be positive, got {size}")
         return _pieces(tensor, dim, size) if n else _cut(tensor, dim, [0])
-    sizes = [int(s) for s in split_size_or_sections]
+    sizes = as_ints(split_size_or_sections, "split")
     if sum(sizes) != n or any(s < 0 for s in sizes):
-        raise ShapeError(f"split: sizes {sizes} must be non-negative and sum to {n}, the size of dimension {dim}")
+        raise ShapeError(f"split: expects split_sizes to sum exactly to {n}, the size of dim {dim}, got {list(sizes)}")
     return _cut(tensor, dim, sizes)
 
 
@@ -142,7 +142,7 @@ def split_with_sizes(tensor: Array, split_sizes: Ints, dim: int = 0) -> Result:
 @op(dtypes="keep", view=True)
 def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
     """Split into at most `chunks` views of equal size, the last perhaps smaller."""
-    dim = _splittable(input, dim, "chunk")
+    dim, chunks = _splittable(input, dim, "chunk"), as_int(chunks, "chunk")
     if chunks <= 0:
         raise ShapeError(f"chunk: expects chunks to be greater than 0, got {chunks}")
     n = input.shape[dim]
@@ -156,12 +156,12 @@ def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) ->
     """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
     dim = _splittable(input, dim, "tensor_split")
     n = input.shape[dim]
-    if isinstance(indices_or_sections, int):
-        sections = indices_or_sections
+    if is_int(indices_or_sections):
+        sections = as_int(indices_or_sections, "tensor_split")
         if sections <= 0:
             raise ShapeError(f"tensor_split: number of sections must be larger than 0, got {sections}")
         return _cut(input, dim, [n // sections + (i < n % sections) for i in range(sections)])
-    cuts = [int(i) for i in indices_or_sections]
+    cuts = as_ints(indices_or_sections, "tensor_split")
     bounds = zip([0, *cuts], [*cuts, n], strict=True)
     ranges = [range(n)[start:stop] for start, stop in bounds]
     parts = tuple(input[part(dim, r.start, r.stop)] for r in ranges)
@@ -192,6 +192,4 @@ def _splittable(input: Array, dim: int, name: str) -> int:
         return dim % ndim
     if not ndim:
         raise ShapeError(f"{name}: expects at least a 1-dimensional tensor")
-    if not isinstance(dim, int):
-        raise ArgumentTypeError(f"{name}: dim must be an integer, not {type(dim).__name__}")
     return normalize_dim(dim, ndim, name)

@@ -73,7 +73,7 @@ def _failure(name: str, a: Array) -> LinAlgError:
 
 
 FAILURES = {
-    "cholesky": "the matrix is not positive definite",
+    "cholesky": "the input is not positive-definite",
     "inv": "singular matrix",
     "slogdet": "singular matrix",
     "solve": "singular matrix",
@@ -89,7 +89,7 @@ def _is_nan(x: Array) -> bool:
     return bool(np.isnan(x).any())
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_inv(A: Array) -> Result:
     """Return the inverse B of square matrices.
 
@@ -103,28 +103,40 @@ def linalg_inv(A: Array) -> Result:
     return b, lambda g: (-times("linalg.inv", transposed(b), g, transposed(b)),)
 
 
-def _cofactors(a: Array) -> Array:
+@op("")
+def cofactors(A: Array) -> Result:
     """Return d det(A) / dA, for singular matrices too.
 
-    With A = U S Vᵀ it is det(U) det(V) · U diag(Π_{j ≠ i} s_j) Vᵀ.
+    With A = U S Vᵀ it is det(U) det(V) · U diag(Π_{k ≠ i} s_k) Vᵀ.
+
+    dA = det(U) det(V) · U (diag(P diag M) - P ⊙ Mᵀ) Vᵀ,  M = Uᵀ g V,  P_ij = Π_{k ≠ i, j} s_k, 0 on the diagonal
     """
-    xp = array_module(a)
-    u, s, vt = xp.linalg.svd(a, full_matrices=False)
+    name = "linalg.det"
+    xp = array_module(A)
+    u, s, vt = xp.linalg.svd(A, full_matrices=False)
     orientation = (xp.linalg.det(u) * xp.linalg.det(vt))[..., None, None]
-    return times("linalg.det", u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation
+
+    def backward(g: Array) -> tuple[Array]:
+        others = xp.eye(s.shape[-1], dtype=s.dtype)
+        pairs = products_of_others(xp.where(others, 1, s[..., None, :]), s.ndim) * (1 - others)
+        m = times(name, transposed(u), g, transposed(vt))
+        own = times(name, pairs, m.diagonal(axis1=-2, axis2=-1)[..., None])
+        return (times(name, u, own * others - pairs * transposed(m), vt) * orientation,)
+
+    return times(name, u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation, backward
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_det(A: Array) -> Result:
     """Return the determinant of square matrices.
 
     Shapes:  (..., N, N) -> (...)
     """
     expect_square("linalg.det", A)
-    return array_module(A).linalg.det(A), lambda g: (_cofactors(A) * g[..., None, None],)
+    return array_module(A).linalg.det(A), lambda g: (cofactors.function(A)[0] * g[..., None, None],)
 
 
-@op("linalg", result=return_types.linalg_slogdet)
+@op("linalg", result=return_types.linalg_slogdet, refuses="half")
 def linalg_slogdet(A: Array) -> Result:
     """Return the sign and ln |det A| of square matrices: (0, -inf) for a singular matrix.
 
@@ -159,7 +171,7 @@ def _same(x: Array) -> Array:
     return x
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Result:
     """Return X in A X = B, or in X A = B if not `left`.
 
@@ -191,7 +203,7 @@ def _solve(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Ref
     return leave(x), backward
 
 
-@op("linalg")
+@op("linalg", refuses="half")
 def linalg_solve_triangular(
     A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Result:
@@ -219,7 +231,46 @@ def linalg_solve_triangular(
     return _solve(name, transposed(a), B, (transposed, transposed), lambda da: triangle(transposed(da), offset))
 
 
-@op("linalg")
+@op(refuses="half")
+def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
+    """Return X in A X = input, where A = L Lᵀ, or Lᵀ L if `upper`. The other triangle of L is not read.
+
+    dB = A⁻¹ g,  dL = -(dB Xᵀ + X dBᵀ) L, or -L (dB Xᵀ + X dBᵀ) if `upper`
+
+    dL is not zero in the other triangle: as in PyTorch, it is the gradient of L as a whole matrix in L Lᵀ, so that it
+    equals that of `linalg.solve` with the product. `tril` of the factor gives the gradient of the triangle alone.
+
+    Shapes:  input (..., N, K), L (..., N, N) -> (..., N, K); batch dimensions broadcast
+    Raises:  ShapeError, LinAlgError for a zero on the diagonal
+    """
+    name = "cholesky_solve"
+    expect_square(name, L)
+    expect_matrices(name, input)
+    if input.shape[-2] != L.shape[-1]:
+        raise ShapeError(f"{name}: shapes do not fit: input {input.shape}, L {L.shape}")
+    xp = array_module(L)
+    lower = transposed(xp.triu(L)) if upper else xp.tril(L)
+
+    def solve(b: Array) -> Array:
+        half, _ = _solve(name, lower, b, (_same, _same))
+        return _solve(name, transposed(lower), half, (_same, _same))[0]
+
+    x = solve(input)
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        db = solve(g)
+
+        def of_factor() -> Array:
+            of_product = times(name, db, transposed(x))
+            of_product = of_product + transposed(of_product)
+            return -(times(name, L, of_product) if upper else times(name, of_product, L))
+
+        return lambda: db, of_factor
+
+    return x, backward
+
+
+@op("linalg", refuses="half")
 def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
     """Return the pseudo-inverse: A with its singular values inverted, those below max(atol, rtol · maximum) dropped.
 
@@ -265,7 +316,7 @@ def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
     return xp.maximum(xp.asarray(0.0 if atol is None else atol, sizes.dtype), greatest * xp.asarray(rtol, sizes.dtype))
 
 
-@op("")
+@op("", refuses="half")
 def matrix_rank(A: Array, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
     """Return the number of singular values of each matrix above the cutoff.
 

@@ -4,27 +4,46 @@ from __future__ import annotations
 
 import numpy as np
 
+import tallow.ops.reduction  # noqa: F401 - registers column_sums, for the limit below
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype_of, widen
 from tallow.errors import DtypeError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import Limit
 from tallow.ops.half_gradients import reads_rounded
-from tallow.ops.matmul import FLOATS, SMALL, array_dot
+from tallow.ops.matmul import FLOATS, array_dot
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
 
+@kernel("linear", "array")
+def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
+    """Return x · weightᵀ + bias, in the dtype of x.
+
+    Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)
+    """
+    if x.dtype in HALVES:  # CPU kernels take float32 rows with a half-precision weight
+        return cast(run("linear", widen(x), weight, None if bias is None else widen(bias)), dtype_of(x))
+    y = as_rows(x) @ widen(weight).T  # for a batch, NumPy would multiply one matrix after the other
+    if bias is not None:
+        y += bias
+    return y if x.ndim == 2 else y.reshape(*x.shape[:-1], weight.shape[0])
+
+
+LIMIT, GRADIENTS = Limit("linear"), Limit("matmul", "column_sums")  # fewer elements than multiplications
+
+
 def _is_small(input: Array, weight: Array, bias: Array | None) -> bool:
-    """Return whether NumPy's product of matrices that fit is quicker than the choice of a kernel."""
+    """Return whether the array implementation computes the value, and the operands are matrices that fit."""
     if type(input) is not np.ndarray or input.ndim != 2 or weight.ndim != 2 or input.dtype not in FLOATS:
         return False
     (_, k), (n, width) = input.shape, weight.shape
-    return k == width and input.size * n < SMALL and (bias is None or bias.shape == (n,))
+    return k == width and input.size * n < LIMIT.size and (bias is None or bias.shape == (n,))
 
 
 def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
     n = len(weight)
-    is_small = input.ndim == weight.ndim == 2 and input.size * n < SMALL and input.dtype in FLOATS
+    is_small = input.ndim == weight.ndim == 2 and input.size * n < LIMIT.size and input.dtype in FLOATS
     if not is_small or (bias is not None and bias.shape != (n,)):
         return linear.function(input, weight, bias)[0]
     value: Array = array_dot(input, weight.T)  # raises for widths that differ
@@ -68,21 +87,31 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
 
 def _small_linear(input: Array, weight: Array, bias: Array | None) -> Result:
     y = array_dot(input, weight.T)
-    has_bias = bias is not None
+    has_bias, count = bias is not None, input.shape[0] * weight.size
     if has_bias:
         y += bias
-    return y, lambda g: (
-        lambda: array_dot(g, weight),
-        lambda: array_dot(g.T, input),
-        (lambda: g.sum(axis=0)) if has_bias else None,
-    )
+
+    def backward(g: Array) -> tuple[object, ...]:
+        if count < GRADIENTS.size:
+            return (
+                lambda: array_dot(g, weight),
+                lambda: array_dot(g.T, input),
+                (lambda: g.sum(axis=0)) if has_bias else None,
+            )
+        return (
+            lambda: run("matmul", g, weight),
+            lambda: run("matmul", g.T, input),
+            (lambda: run("column_sums", g)) if has_bias else None,
+        )
+
+    return y, backward
 
 
 def _check(input: Array, weight: Array, bias: Array | None) -> None:
     out = weight.shape[:-1]
     if len(out) > 1 or weight.ndim == 0 or input.ndim == 0 or input.shape[-1] != weight.shape[-1]:
         raise ShapeError(
-            f"linear: input {tuple(input.shape)} does not fit weight {tuple(weight.shape)}; "
+            f"linear: shapes cannot be multiplied: input {tuple(input.shape)} and weight {tuple(weight.shape)}; "
             "expected input (..., in_features) and weight (out_features, in_features)",
             hint="compare in_features of the layer with the last dim of the input",
         )
@@ -95,24 +124,10 @@ def _check(input: Array, weight: Array, bias: Array | None) -> None:
 def _dot(input: Array, weight: Array, bias: Array | None) -> Result:
     """Compute `linear` with one output feature whose dim is omitted."""
     x, w = widen(input), widen(weight)
-    y = x @ w
+    y = run("matmul", x, w)
     has_bias = bias is not None
 
     def backward(g: Array) -> tuple[object, ...]:
         return lambda: g[..., None] * w, lambda: as_rows(g[..., None] * x).sum(axis=0), g if has_bias else None
 
     return cast(array_module(x).asarray(y if bias is None else y + widen(bias)), dtype_of(input)), backward
-
-
-@kernel("linear", "array")
-def linear_array(x: Array, weight: Array, bias: Array | None) -> Array:
-    """Return x · weightᵀ + bias, in the dtype of x.
-
-    Shapes: x (..., K), weight (N, K), bias (N,) or one element -> (..., N)
-    """
-    if x.dtype in HALVES:  # CPU kernels take float32 rows with a half-precision weight
-        return cast(run("linear", widen(x), weight, None if bias is None else widen(bias)), dtype_of(x))
-    y = as_rows(x) @ widen(weight).T  # for a batch, NumPy would multiply one matrix after the other
-    if bias is not None:
-        y += bias
-    return y if x.ndim == 2 else y.reshape(*x.shape[:-1], weight.shape[0])

@@ -8,7 +8,7 @@ from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
-from tallow.ops.checks import expect_float
+from tallow.ops.checks import expect_float, refuse_bool
 from tallow.ops.filling import put_number
 from tallow.ops.formulas import formula
 from tallow.ops.selection import at_least, select
@@ -41,7 +41,7 @@ def _squared_error_backward(g: Array, x: Array, t: Array) -> Array:
 @op("", dtypes="promote")
 def absolute_error(input: Array, target: Array) -> Result:
     """Return |input - target|, broadcast."""
-    expect_float("l1_loss", input)
+    refuse_bool("l1_loss", input)
     d = input - target
     xp = array_module(d)
 
@@ -89,6 +89,7 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
 
     Raises:  ShapeError (a RuntimeError) for probabilities outside 0 to 1
     """
+    expect_float("binary_cross_entropy", input)
     xp = array_module(input)
     for name, x in (("input", input), ("target", target)):
         if x.size and not (x.min() >= 0 and x.max() <= 1):
@@ -160,6 +161,7 @@ def multi_margin(input: Array, target: Index, p: int = 1, margin: float = 1.0, w
 
     Shapes:  input (N, C), target (N), weight (C) -> (N)
     """
+    expect_float("multi_margin_loss", input)
     xp = array_module(input)
     n, classes = input.shape
     at = (xp.arange(n, dtype=np.int64), target)
@@ -184,6 +186,7 @@ def multilabel_margin(input: Array, target: Index) -> Result:
 
     Shapes:  input (N, C); target (N, C) holds labels up to the first -1 -> (N)
     """
+    expect_float("multilabel_margin_loss", input)
     xp = array_module(input)
     n, classes = input.shape
     listed = xp.cumprod(target >= 0, axis=1).astype(bool)

@@ -12,14 +12,16 @@ import numpy as np
 from tallow import kernels
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, cast, dtype, float32, widen
-from tallow.errors import DtypeError, ShapeError
+from tallow.errors import ShapeError
 from tallow.kernels import kernel
+from tallow.kernels.table import Limit
 from tallow.kernels.threads import IN_BROWSER
+from tallow.ops.checks import unsupported
 from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 
-SMALL = 1 << 15  # multiplications, below which no kernel is faster than NumPy
+EXACT = 1 << 15  # multiplications of integers, from which BLAS is worth a look at their values
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # The product of two small matrices. `np.dot` takes two thirds of the time of `@` with BLAS, and more without it, as in
 # the tab. Unwrapped, it does not search for other array types.
@@ -40,9 +42,12 @@ def array_matmul(a: Array, b: Array) -> Array:
     return array_module(a).matmul(a, b)
 
 
+PRODUCTS = Limit("matmul")
+
+
 def _is_exact_in_float64(a: Array, b: Array) -> bool:
     """Return whether BLAS can multiply integers, for which NumPy has a slow loop: if all sums are below 2^53."""
-    if a.size * b.shape[-1] < SMALL:
+    if a.size * b.shape[-1] < EXACT:
         return False
     largest = [max(int(x.max()), -int(x.min())) for x in (a, b)]
     return largest[0] * largest[1] * a.shape[-1] < 2**53
@@ -72,10 +77,10 @@ def gradient_product(a: Array, b: Array) -> Array:
 def product(a: Array, b: Array, name: str) -> Array:
     """Return a @ b by the best kernel.
 
-    Raises: DtypeError for booleans, ShapeError with both shapes.
+    Raises: UnsupportedDtypeError for booleans, ShapeError with both shapes.
     """
     if a.dtype.kind == "b":
-        raise DtypeError(f"{name}: not implemented for bool", hint="convert the operands first: x.float()")
+        raise unsupported(name, a.dtype, "numbers", hint="convert the operands first: x.float()")
     try:
         return array_dot(a, b) if is_small_product(a, b) else kernels.run("matmul", a, b)
     except ValueError:
@@ -83,9 +88,9 @@ def product(a: Array, b: Array, name: str) -> Array:
 
 
 def is_small_product(a: Array, b: Array) -> bool:
-    """Return whether `array_dot` of two matrices is quicker than the choice of a kernel."""
+    """Return whether the array implementation multiplies, and the operands are matrices that `array_dot` takes."""
     is_plain = a.ndim == 2 and b.ndim == 2 and type(a) is np.ndarray and a.dtype is b.dtype and a.dtype in FLOATS
-    return is_plain and a.size * b.shape[1] < SMALL
+    return is_plain and a.size * b.shape[1] < PRODUCTS.size
 
 
 def _unfit(a: Array, b: Array, name: str) -> ShapeError:
@@ -97,7 +102,7 @@ def _unfit(a: Array, b: Array, name: str) -> ShapeError:
     inner = b.shape[max(b.ndim - 2, 0)]
     if a.shape[-1] != inner:
         return ShapeError(
-            f"{name}: inner dimensions differ: {a.shape} @ {b.shape}; expected {a.shape[-1]} == {inner}",
+            f"{name}: shapes cannot be multiplied: {a.shape} @ {b.shape}; expected {a.shape[-1]} == {inner}",
             hint="transpose one operand with .mT, or check the layer's input width",
         )
     return ShapeError(f"{name}: batch dimensions do not broadcast: {a.shape} @ {b.shape}")
@@ -105,8 +110,9 @@ def _unfit(a: Array, b: Array, name: str) -> ShapeError:
 
 def _times_transposed(g: Array, b: Array) -> Array:
     """Return the gradient of `a` in a @ b, where both are matrices or batches of them."""
-    if is_small_product(g, b):
-        return array_dot(g, b.T)
+    transposed = b.T
+    if is_small_product(g, transposed):
+        return array_dot(g, transposed)
     return _of_gradient(g, b.swapaxes(-1, -2), b)
 
 
@@ -124,7 +130,7 @@ def _of_gradient(a: Array, b: Array, operand: Array) -> Array:
 
 
 def _small_matmul(a: Array, b: Array) -> Array:
-    if a.ndim == b.ndim == 2 and a.size * b.shape[1] < SMALL:  # floats, so that this is `is_small_product`
+    if a.ndim == b.ndim == 2 and a.size * b.shape[1] < PRODUCTS.size:  # floats, so that this is `is_small_product`
         return array_dot(a, b)
     return product(a, b, "matmul")
 
@@ -187,12 +193,15 @@ def matrix_operands(name: str, **operands: Array) -> None:
 
 
 def batched_operands(name: str, **operands: Array) -> None:
-    """Raise ShapeError unless the operands are batches of matrices with equal batch sizes."""
+    """Raise ShapeError unless the two operands are batches of matrices, of one size, that can be multiplied."""
     _expect_dims(name, 3, "a batch of matrices", operands)
-    sizes = {array.shape[0] for array in operands.values()}
-    if len(sizes) > 1:
-        shapes = " @ ".join(str(array.shape) for array in operands.values())
-        raise ShapeError(f"{name}: batch sizes differ: {shapes}", hint="use matmul, which broadcasts")
+    first, second = operands.values()
+    if (expected := [first.shape[0], first.shape[2]]) != [*second.shape[:2]]:
+        got = list(second.shape[:2])
+        raise ShapeError(
+            f"{name}: Expected size for first two dimensions of batch2 tensor to be: {expected} but got: {got}",
+            hint="use matmul, which broadcasts",
+        )
 
 
 def _expect_dims(name: str, ndim: int, what: str, operands: dict[str, Array]) -> None:
@@ -261,6 +270,6 @@ def outer(input: Array, vec2: Array) -> Result:
 def outer_result(a: Array, b: Array) -> tuple[Array, Products]:
     """Return the outer product of two vectors, and its backward."""
     rows, columns = a[:, None], b[None]
-    is_large = a.size * b.size >= SMALL and a.dtype.kind == "f"
-    value = kernels.run("matmul", rows, columns) if is_large else rows * columns
+    is_small = type(a) is np.ndarray and a.size * b.size < PRODUCTS.size
+    value = rows * columns if is_small or a.dtype.kind != "f" else kernels.run("matmul", rows, columns)
     return value, lambda g: (lambda: product(g, b, "outer"), lambda: product(a, g, "outer"))

@@ -28,6 +28,22 @@ preserve_format = memory_format("preserve_format")  # same as the source tensor
 channels_last = memory_format("channels_last")  # (N, C, H, W) with the channels of a pixel adjacent
 channels_last_3d = memory_format("channels_last_3d")  # the same for (N, C, D, H, W)
 
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class layout:
+    """The type of the `layout` argument of functions that create tensors. There is one: `strided`, dense."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"tallow.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+strided = layout("strided")
+
 CHANNELS_LAST_NDIM = {channels_last: 4, channels_last_3d: 5}
 CHANNELS_LAST_OF = {ndim: format for format, ndim in CHANNELS_LAST_NDIM.items()}
 

@@ -10,6 +10,7 @@ from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
+from tallow.ops.dims import as_ints
 from tallow.ops.memory_format import standard_order
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Ints, Result, op
@@ -19,7 +20,7 @@ Axes = int | tuple[int, ...]
 
 def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
     """Return the number of axes to normalize over. Raises ShapeError if the shapes do not fit each other."""
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = as_ints(normalized_shape, name)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ShapeError(
             f"{name}: given normalized_shape={list(shape)}, expected input with shape [*, "
@@ -112,7 +113,7 @@ def layer_norm(
     bias_shape = None if bias is None else bias.shape
 
     def backward(g: Array) -> tuple[object, ...]:
-        dims = 1 if isinstance(normalized_shape, int) else len(normalized_shape)
+        dims = len(as_ints(normalized_shape, "layer_norm"))
         dx, dw, db = run("layer_norm_backward", as_rows(g, dims), as_rows(input, dims), _row(weight), eps)
         return (
             dx.reshape(input.shape),

@@ -34,7 +34,7 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Resu
     refuse_bool("kthvalue", input)
     x, axis = axis_of(input, dim, "kthvalue")
     if not 1 <= k <= x.shape[axis]:
-        raise ShapeError(f"kthvalue: k={k} is out of range for dim {dim} of size {x.shape[axis]}")
+        raise ShapeError(f"kthvalue: selected number k out of range: k={k}, dim {dim} has size {x.shape[axis]}")
     ranked = partial_order(x, k - 1, axis)
     return pick_one(input, x, ranked[part(axis, k - 1, k)], axis, keepdim)
 
@@ -56,6 +56,7 @@ def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
 
 
 def _median_of_all(input: Array, skip_nan: bool) -> Result:
+    refuse_bool("median", input)
     if not input.size:
         if input.dtype.kind != "f":
             raise ShapeError("median: no elements to choose from", hint="check x.numel() first")
@@ -85,6 +86,7 @@ def nanmedian_of_all(input: Array) -> Result:
 @op("", result=return_types.median)
 def median_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the lower of the two middle elements along `dim`, or the first NaN, and its index."""
+    refuse_bool("median", input)
     x, axis = _row_of(input, dim, "median")
     return pick_one(input, x, _median_index(x, axis, skip_nan=False), axis, keepdim)
 
@@ -92,6 +94,7 @@ def median_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
 @op("", result=return_types.nanmedian)
 def nanmedian_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the lower of the two middle elements along `dim`, ignoring NaN, and its index."""
+    refuse_bool("nanmedian", input)
     x, axis = _row_of(input, dim, "nanmedian")
     return pick_one(input, x, _median_index(x, axis, skip_nan=True), axis, keepdim)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import cast, dtype_of
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ShapeError, UnsupportedError
 from tallow.ops.axis_index import part
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Result, op
@@ -50,12 +50,15 @@ def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float |
 def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, int]]:
     """Return (negative axis, before, after) for each dim that changes."""
     if mode not in MODES:
-        raise ArgumentError(f"pad: unrecognised padding mode {mode!r}", hint=f"use one of {', '.join(MODES)}")
+        raise UnsupportedError(f"pad: unrecognised padding mode {mode!r}", hint=f"use one of {', '.join(MODES)}")
     pad = [int(n) for n in pad]
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ShapeError(f"pad: expected two numbers for each of at most {input.ndim} dims, got {pad}")
     if mode != "constant" and input.ndim - len(pad) // 2 not in (1, 2):
-        raise ShapeError(f"pad: {mode!r} pads all dims but one or two; {len(pad)} numbers do not fit {input.ndim} dims")
+        raise UnsupportedError(
+            f"pad: Padding size {len(pad)} is not supported for {input.ndim}D input tensor: {mode!r} pads all dims but "
+            "one or two"
+        )
     sides = [(-1 - i, pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     for axis, before, after in sides:
         size = input.shape[axis]

@@ -341,10 +341,13 @@ def avg_pool(
         divisor_override: divide sums by this instead of by the number of elements.
     """
     name = f"avg_pool{dims}d"
-    expect_float(name, input)
+    if input.dtype != np.int64:
+        expect_float(name, input)
     if divisor_override == 0:
         raise ShapeError(f"{name}: divisor must not be zero")
     axes = axes_of(input.shape, *pooling_of(name, input.shape, dims, kernel_size, stride, padding, 1, ceil_mode))
+    if input.dtype == np.int64:
+        return _integer_means(input, axes, count_include_pad, divisor_override), None
     xp = array_module(input)
     factors = []
     for i, axis in enumerate(axes):
@@ -364,6 +367,15 @@ def avg_pool(
         return (g,)
 
     return y, backward
+
+
+def _integer_means(x: Array, axes: Sequence[Axis], include_padding: bool, divisor: int | None) -> Array:
+    """Return the means of windows of integers, rounded towards zero as in PyTorch."""
+    xp, counts = array_module(x), np.ones(1, np.int64)
+    for axis in reversed(axes):
+        x = axis_sum(axis.pad(x, 0), axis)
+        counts = counts * _counts(axis, include_padding)
+    return xp.sign(x) * (xp.abs(x) // xp.asarray(counts if divisor is None else divisor))
 
 
 def _factor(axis: Axis, include_padding: bool, xp: Any, dtype: np.dtype[Any]) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, DimensionError, ShapeError
-from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.dims import as_ints, normalize_dim, normalize_dims
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Ints, Result, op
 
@@ -27,8 +27,8 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
 
     Without `dims` the flattened elements are rolled.
     """
-    by = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    along = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    by = as_ints(shifts, "roll")
+    along = () if dims is None else as_ints(dims, "roll")
     if not by:
         raise ShapeError("roll: shifts are required")
     if (along and len(along) != len(by)) or (not along and len(by) > 1):
@@ -47,6 +47,7 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
 @op("Tensor", dtypes="keep")
 def repeat(input: Array, repeats: Ints) -> Result:
     """Return a copy tiled `repeats[i]` times along dim i; additional repeats add leading dims."""
+    repeats = as_ints(repeats, "repeat")
     extra = len(repeats) - input.ndim
     if extra < 0:
         raise ShapeError(

@@ -12,6 +12,7 @@ from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import Limit
 from tallow.ops.axis_index import part, reversal
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dims
@@ -21,7 +22,6 @@ from tallow.ops.table import Array, Result, op
 
 Dims = int | Sequence[int] | None
 WORTH_A_VIEW = 4096  # elements, with which np.broadcast_to takes no longer than a copy
-WORTH_A_KERNEL = 4096  # elements
 _add_up: Any = np.add.reduce  # `x.sum` calls a Python function, which calls this
 
 
@@ -94,17 +94,16 @@ def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
 
 
 def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
-    if input.size < WORTH_A_KERNEL:
-        if dim is None and keepdim is False:
-            # Into an array: NumPy would return a scalar, which takes longer to convert.
-            return _add_up(input, None, None, np.empty((), input.dtype))
-        if dim is None or (type(dim) is int and (input.ndim < 3 or input.flags.c_contiguous)):
-            return _add_up(input, dim, None, None, keepdim)
+    if dim is None and keepdim is False:
+        # Into an array: NumPy would return a scalar, which takes longer to convert.
+        return _add_up(input, None, None, np.empty((), input.dtype))
+    if dim is None or (type(dim) is int and (input.ndim < 3 or input.flags.c_contiguous)):
+        return _add_up(input, dim, None, None, keepdim)
     value: Array = sum.function(input, dim, keepdim)[0]
     return value
 
 
-@op(small=_small_sum)
+@op(small=_small_sum, limit=Limit("row_sums", "column_sums"))
 def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the sum over `dim`.
 

@@ -9,25 +9,18 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.kernels import kernel, run
+from tallow.kernels.table import Limit
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import axis_of, part, places, position, reversal
+from tallow.ops.checks import refuse_bool
 from tallow.ops.memory_format import standard_order
 from tallow.ops.reduction import sum_dtype
 from tallow.ops.table import Array, Result, op
-
-WORTH_A_KERNEL = 4096  # elements
 
 
 def reversed_sum(g: Array, axis: int) -> Array:
     """Return Σ over each element and those after it: the gradient of a cumulative sum."""
     return _running_sum(g, axis, True)
-
-
-def _running_sum(x: Array, axis: int, reverse: bool) -> Array:
-    if x.size < WORTH_A_KERNEL:
-        return running_sum_array(x, axis, reverse)
-    value: Array = run("running_sum", x, axis, reverse)
-    return value
 
 
 @kernel("running_sum", "array")
@@ -37,6 +30,16 @@ def running_sum_array(x: Array, axis: int, reverse: bool) -> Array:
         return x.cumsum(axis=axis)
     order = reversal(axis)
     return x[order].cumsum(axis=axis)[order]
+
+
+RUNNING_SUMS = Limit("running_sum")
+
+
+def _running_sum(x: Array, axis: int, reverse: bool) -> Array:
+    if type(x) is np.ndarray and x.size < RUNNING_SUMS.size:
+        return running_sum_array(x, axis, reverse)
+    value: Array = run("running_sum", x, axis, reverse)
+    return value
 
 
 def running(name: str, x: Array, axis: int) -> Array:
@@ -60,12 +63,14 @@ def _small_cumsum(input: Array, dim: int) -> Array:
     return standard_order(np.add.accumulate(input, dim))
 
 
-@op("tl Tensor Tensor_", small=_small_cumsum)
+@op("tl Tensor Tensor_", small=_small_cumsum, limit=RUNNING_SUMS)
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`.
 
     Dtypes:  integers and bool are summed in int64; `dtype` converts the input first
     """
+    if dtype is not None:
+        refuse_bool("cumsum", input)  # which is converted already
     x, axis = axis_of(input, dim, "cumsum")
     input_shape, shape = input.shape, x.shape
     is_float = x.dtype.kind == "f"
@@ -82,6 +87,8 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
 
     Dtypes:  as `cumsum`
     """
+    if dtype is not None:
+        refuse_bool("cumprod", input)  # which is converted already
     x, axis = axis_of(input, dim, "cumprod")
     input_shape = input.shape
     y = x.cumprod(axis=axis, dtype=sum_dtype(input, dtype))

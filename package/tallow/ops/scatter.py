@@ -289,7 +289,7 @@ def _zero_along(g: Array, dim: int, places: Array) -> Array:
     return d_input
 
 
-@op("tl Tensor Tensor_", dtypes="keep")
+@op("tl Tensor Tensor_", dtypes="first")
 def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> Result:
     """Return a copy in which the slices `index` along `dim` have one value; negative indices count from the end."""
     dim = normalize_dim(dim, input.ndim, "index_fill")

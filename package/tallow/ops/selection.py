@@ -12,6 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
+from tallow.kernels.table import Limit
 from tallow.ops.filling import constant, factor, placed
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Index, Result, op
@@ -35,7 +36,10 @@ def _check_mask(name: str, mask: Any) -> None:
         return
     if getattr(mask, "dtype", None) != BOOL:
         got = dtypes.dtype_of(mask).name if hasattr(mask, "dtype") else type(mask).__name__
-        raise DtypeError(f"{name}: expected a bool mask, got {got}", hint="compare, or convert with .bool()")
+        raise DtypeError(
+            f"{name}: only supports boolean masks, but got mask with dtype {got}",
+            hint="compare, or convert with .bool()",
+        )
 
 
 def select(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> Array:
@@ -65,6 +69,9 @@ def at_most_array(x: Array, bound: Array | Scalar) -> Array:
     return array_module(x).minimum(x, bound)
 
 
+SELECT, BOUNDS = Limit("select"), Limit("at_least", "at_most")
+
+
 def at_least(x: Array, bound: Array | Scalar) -> Array:
     """Return max(x, bound). NumPy takes three times as long with a number as with an array."""
     value: Array = run("at_least", x, bound)
@@ -82,13 +89,15 @@ def between(x: Array, low: Array | Scalar, high: Array | Scalar) -> Array:
     return at_most(at_least(x, low), high)
 
 
-def _small_where(condition: Array, input: Array, other: Array) -> Array:
+def _where_value(condition: Array, input: Array, other: Array) -> Array:
     if condition.dtype is not BOOL:
         _check_mask("where", condition)
-    return _where(condition, input, other)
+    if input.size < SELECT.size and (input.ndim or getattr(other, "size", 0) < SELECT.size):
+        return _where(condition, input, other)
+    return select(condition, input, other)
 
 
-@op("", dtypes="promote", small=_small_where)
+@op("", dtypes="promote", small=_where_value)
 def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return `input` where the condition is true and `other` elsewhere, broadcast."""
     _check_mask("where", condition)
@@ -132,7 +141,10 @@ def _small_clamp(input: Array, min: Array | Scalar | None, max: Array | Scalar |
     return value if max is None else np.minimum(value, max)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False, small=_small_clamp)
+@op(
+    "tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False, small=_small_clamp,
+    limit=BOUNDS,
+)  # fmt: skip
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
     """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one.
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from tallow.devices import array_module
 from tallow.errors import ShapeError
-from tallow.ops.dims import normalize_dim, normalize_dims
+from tallow.ops.dims import as_ints, normalize_dim, normalize_dims
 from tallow.ops.table import Array, Ints, Result, op
 
 
@@ -21,12 +20,12 @@ def shares_memory(value: Array, input: Array) -> bool:
 
 def _reshape(input: Array, shape: Ints, name: str) -> Array:
     """Reshape as NumPy does, with PyTorch's error messages."""
+    shape = as_ints(shape, name)
     try:
         if not shape or min(shape) >= -1:
             return input.reshape(shape)
     except ValueError:
         pass
-    shape = tuple(index(n) for n in shape)
     product = math.prod(n for n in shape if n != -1)
     if shape.count(-1) > 1:
         raise ShapeError(f"{name}: only one dimension can be inferred, got {list(shape)}")
@@ -66,8 +65,9 @@ def view(input: Array, size: Ints) -> Result:
     value = _reshape(input, size, "view")
     if value.size and not shares_memory(value, input):
         raise ShapeError(
-            f"view: size {list(value.shape)} is not compatible with the input's size {list(input.shape)} and strides "
-            f"{[s // input.itemsize for s in input.strides]}: at least one dimension spans two contiguous subspaces",
+            f"view size is not compatible with input tensor's size and stride: {list(value.shape)} of "
+            f"{list(input.shape)} with strides {[s // input.itemsize for s in input.strides]}: at least one dimension "
+            "spans two contiguous subspaces",
             hint="use .reshape(...), which copies if necessary",
         )
     return value, lambda g: (g.reshape(from_shape),)
@@ -143,7 +143,7 @@ def permute(input: Array, dims: Ints) -> Result:
     ndim = input.ndim
     order = tuple([normalize_dim(d, ndim, "permute") for d in dims])
     if len(order) != ndim:
-        raise ShapeError(f"permute: got {len(order)} dims for a tensor of {ndim}")
+        raise ShapeError(f"permute: number of dimensions in the tensor input does not match: {len(order)}, {ndim}")
     if len(set(order)) != len(order):
         raise ShapeError(f"permute: repeated dim in {list(dims)}")
     return input.transpose(order), lambda g: (g.transpose(sorted(range(ndim), key=order.__getitem__)),)
@@ -152,6 +152,7 @@ def permute(input: Array, dims: Ints) -> Result:
 @op("Tensor", dtypes="keep", view=True)
 def expand(input: Array, size: Ints) -> Result:
     """Repeat dims of size 1, and new leading ones, without copying. -1 keeps a dim's size."""
+    size = as_ints(size, "expand")
     extra = len(size) - input.ndim
     if extra < 0:
         raise ShapeError(
@@ -164,9 +165,13 @@ def expand(input: Array, size: Ints) -> Result:
             raise ShapeError(f"expand: -1 is not allowed in a leading, non-existing dimension {i}")
         if n < -1 or (current not in (None, 1, n) and n != -1):
             raise ShapeError(
-                f"expand: size {n} does not fit the existing size {current} at dim {i}; target {list(size)}"
+                f"expand: the expanded size ({n}) must match the existing size ({current}) at non-singleton dimension "
+                f"{i}; target {list(size)}"
             )
-        shape.append(current if n == -1 else int(n))
+        shape.append(current if n == -1 else n)
     if math.prod(shape) == input.size:
         return input.reshape(shape), lambda g: (g[...],)  # the result of NumPy's broadcast_to is not writeable
-    return array_module(input).broadcast_to(input, shape), lambda g: (g[...],)
+    value = array_module(input).broadcast_to(input, shape)
+    if type(value) is np.ndarray:
+        value.flags.writeable = input.flags.writeable  # writes look for overlaps: part of the view may have none
+    return value, lambda g: (g[...],)

@@ -31,7 +31,7 @@ def _small_softmax(input: Array, dim: int | None, dtype: object) -> Array:
     return value if value.flags.c_contiguous else standard_order(value)
 
 
-@op("tl Tensor special F", halves=True, small=_small_softmax)
+@op("tl Tensor special", halves=True, small=_small_softmax)
 def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return exponential weights along `dim` that sum to one; `dtype` converts the input first.
 
@@ -124,7 +124,7 @@ def _small_log_softmax(input: Array, dim: int | None, dtype: object) -> Array:
     return value if value.flags.c_contiguous else standard_order(value)
 
 
-@op("tl Tensor special F", halves=True, small=_small_log_softmax)
+@op("tl Tensor special", halves=True, small=_small_log_softmax)
 def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers.
 

@@ -10,6 +10,7 @@ import numpy as np
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import DimensionError, ShapeError
+from tallow.kernels.table import Limit
 from tallow.ops.axis_index import axis_of, on_axis, part, position, put, reversal, take
 from tallow.ops.checks import refuse_bool
 from tallow.ops.table import Array, Result, op
@@ -136,7 +137,7 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     x, axis = axis_of(input, dim, "topk")
     n = x.shape[axis]
     if not 0 <= k <= n:
-        raise ShapeError(f"topk: k={k} is out of range for dim {dim} of size {n}")
+        raise ShapeError(f"topk: selected index k out of range: k={k}, dim {dim} has size {n}")
     if k == 1 and largest:  # the first of several, as in PyTorch for 64 elements or more
         indices = x.argmax(axis)[on_axis(axis, None)].astype(np.int64, copy=False)
     elif k < n:
@@ -180,7 +181,7 @@ def _last_extreme(x: Array, indices: Array) -> Result:
     return (x.reshape(-1)[flat].reshape(indices.shape), indices), backward
 
 
-@op("", result=return_types.max, small=_small_max)
+@op("", result=return_types.max, small=_small_max, limit=Limit("take_along"))
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the maximum along `dim` and the index of the first one, which gets the gradient.
 

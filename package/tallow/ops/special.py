@@ -93,7 +93,12 @@ def logit(input: Array, eps: float | None = None) -> Result:
     """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
     xp = array_module(input)
     if eps is None:
-        return xp.log(input / (1 - input)), lambda g: (g / (input * (1 - input)),)
+
+        def backward(g: Array) -> tuple[Array]:
+            within = (input >= 0) & (input <= 1)
+            return (xp.where(within, g / (input * (1 - input)), math.nan),)
+
+        return xp.log(input / (1 - input)), backward
     clamped = xp.clip(input, eps, 1 - eps)
     return xp.log(clamped / (1 - clamped)), lambda g: (xp.where(clamped == input, g / (clamped * (1 - clamped)), 0),)
 
@@ -109,6 +114,14 @@ def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
         return lambda: xp.where((input == 0) & (other <= 0), 0, g * logarithm), lambda: g * input / other
 
     return value, backward
+
+
+@op("special", dtypes="float")
+def entr(input: Array) -> Result:
+    """Return -x · ln x, 0 at 0 and -inf below. The slope is inf at 0."""
+    xp = array_module(input)
+    value = xp.where(input > 0, -input * log(input), xp.where(input < 0, -math.inf, xp.abs(input * 0)))
+    return value, lambda g: (-g * (1 + log(input)),)
 
 
 @op("tl Tensor", dtypes="promote")

@@ -83,10 +83,8 @@ def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
     count = (n - size) // step + 1
     xp = array_module(input)
     if type(input) is np.ndarray:
-        disjoint = step >= size  # overlapping windows are not writeable: the result would be ambiguous
-        windows = xp.lib.stride_tricks.sliding_window_view(
-            input, size, dim, writeable=disjoint and input.flags.writeable
-        )
+        # Writes look for overlaps: windows, or a part of them, may have none.
+        windows = xp.lib.stride_tricks.sliding_window_view(input, size, dim, writeable=input.flags.writeable)
     else:  # a copy, for the reason given in `_step_through`
         starts = xp.arange(n - size + 1, dtype=np.int64)[:, None]
         windows = xp.moveaxis(input[on_axis(dim, starts + xp.arange(size, dtype=np.int64))], dim + 1, -1)

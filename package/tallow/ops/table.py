@@ -20,11 +20,12 @@ Only the variables that the backward closure refers to are kept alive for backwa
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from tallow.dtypes import Array, Scalar
-from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, warn
+from tallow.kernels.table import Limit
 from tallow.ops.parameters import REQUIRED, Index, Ints, Role, parameters_of
 
 Backward = Callable[..., tuple[Any, ...]] | None
@@ -41,6 +42,7 @@ RULES = {
     "first": "as 'same', and the other operands are converted to the dtype of the first",
     "keep": "any dtype: elements are only moved, and nothing is converted",
 }
+INTEGERS = (int, "int", "int | None")  # annotations of attributes that a bool cannot be
 PLACES = {
     "tl": "a function of the package: tl.softmax",
     "tl_": "a function of the package that works in place: tl.relu_",
@@ -51,14 +53,37 @@ PLACES = {
     "linalg": "a function of tallow.linalg, where its name has no prefix linalg_",
     "special": "a function of tallow.special",
 }
+# Other names of a parameter -> its own: those of NumPy, which PyTorch accepts; those of an overload of PyTorch's; and
+# `input`, which PyTorch has where the formula in the documentation, and the parameter here, has a letter.
 ALIASES = {
-    "axis": "dim",
-    "keepdims": "keepdim",
-    "x": "input",
-    "x1": "input",
-    "x2": "other",
-    "split_size": "split_size_or_sections",
-}  # NumPy's names, which PyTorch accepts, and that of Tensor.split
+    "axis": ("dim",),
+    "axis0": ("dim0",),
+    "axis1": ("dim1",),
+    "b": ("B",),
+    "element": ("elements",),
+    "indices": ("indices_or_sections",),
+    "input": ("A", "L", "tensor", "x"),
+    "input2": ("L",),
+    "keepdims": ("keepdim",),
+    "other": ("B", "src", "tensor"),
+    "rcond": ("rtol",),
+    "sections": ("indices_or_sections",),
+    "self": ("input",),
+    "split_size": ("split_size_or_sections",),
+    "tensor_indices_or_sections": ("indices_or_sections",),
+    "test_element": ("test_elements",),
+    "train": ("training",),
+    "x": ("input",),
+    "x1": ("input",),
+    "x2": ("other",),
+}
+
+
+def aliases_of(names: Collection[str]) -> dict[str, str]:
+    """Return the other names of parameters, each with the parameter's own."""
+    found = ((alias, next((own for own in owns if own in names), None)) for alias, owns in ALIASES.items())
+    return {alias: own for alias, own in found if own is not None and alias not in names}
+
 
 OPS: dict[str, Op] = {}
 
@@ -79,16 +104,20 @@ class Op:
         "halves",
         "indices",
         "inplace",
+        "integers",
         "keyword_indices",
+        "limit",
         "name",
         "names",
         "numbers",
+        "numbers_alone",
         "operands",
         "optional",
         "parameters",
         "places",
         "plain",
         "reads_per_operand",
+        "refuses",
         "required",
         "result",
         "settings",
@@ -109,7 +138,10 @@ class Op:
         halves: bool = False,
         reads_per_operand: bool = True,
         small: Callable[..., Any] | None = None,
+        limit: Limit | None = None,
         differentiable: int | None = None,
+        numbers_alone: bool = False,
+        refuses: str | None = None,
     ) -> None:
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
             raise ArgumentError(
@@ -124,8 +156,10 @@ class Op:
         self.result = result
         self.halves = halves
         self.reads_per_operand = reads_per_operand
-        self.small = small
+        self.small, self.limit = small, limit
         self.differentiable = differentiable
+        self.numbers_alone = numbers_alone
+        self.refuses = refuses
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None
         self.parameters = parameters_of(function, name)
@@ -144,6 +178,7 @@ class Op:
         self.spread = positions[-1] if parameters[-1].role is Role.INTS else None
         # Precomputed for `tallow.core.arguments`.
         self.settings = tuple([i for i in positions if parameters[i].is_attribute])
+        self.integers = frozenset([p.name for p in self.parameters if p.annotation in INTEGERS])
         self.attributes = frozenset([p.name for p in self.parameters if p.is_attribute and p.name != "dtype"])
         self.casts = "dtype" in [p.name for p in self.parameters]
         longest = self.names.index("dtype") if "dtype" in self.names else len(parameters)
@@ -154,11 +189,15 @@ class Op:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments in the order of the signature, up to the last given one; keyword-only ones by name."""
+        if len(args) > len(self.names) and self.spread is None:
+            args, kwargs = self._factors_by_name(args, kwargs)
         values = list(args)
         if self.spread is not None and len(values) > self.spread and not isinstance(values[self.spread], tuple | list):
             values[self.spread :] = [tuple(values[self.spread :])]
         if kwargs:
-            kwargs = {k if k in self.names else ALIASES.get(k, k): v for k, v in kwargs.items()}
+            if not self.all_defaults.keys() >= kwargs.keys():
+                aliases = aliases_of(self.all_defaults)
+                kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
             last = max((self.names.index(k) for k in kwargs if k in self.names), default=-1)
             for i in range(len(values), last + 1):
                 default = self.defaults[i]
@@ -174,6 +213,21 @@ class Op:
             )
         return values, kwargs
 
+    def _factors_by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a deprecated call with factors among the operands: add(input, alpha, other).
+
+        As in PyTorch, a number before the first operand is `beta`, and one after it `alpha` or `value`.
+        """
+        operands, named = list(args), dict(kwargs)
+        for place, names in ((0, ("beta",)), (1, ("alpha", "value"))):
+            name = next((n for n in names if n in self.all_defaults and n not in self.names), None)
+            if name is not None and isinstance(operands[place], int | float):
+                named[name] = operands.pop(place)
+        if len(operands) > len(self.names) or len(named) == len(kwargs):
+            return args, kwargs
+        warn(f"This overload of {self.name} is deprecated: pass {', '.join(named)} by name")
+        return tuple(operands), named
+
 
 def op(
     places: str = "tl Tensor",
@@ -186,7 +240,10 @@ def op(
     halves: bool = False,
     reads_per_operand: bool = True,
     small: Callable[..., Any] | None = None,
+    limit: Limit | None = None,
     differentiable: int | None = None,
+    numbers_alone: bool = False,
+    refuses: str | None = None,
 ) -> Callable[[Callable[..., Result]], Op]:
     """Register a function of arrays in `OPS`, and make it public at `places`.
 
@@ -203,10 +260,15 @@ def op(
             an unneeded gradient would read may then be overwritten before backward, as in PyTorch. Otherwise
             overwriting any saved array is an error.
         small: computes the value alone, where nothing is recorded: usually a function of NumPy, called with the
-            arguments by position. Its arrays are NumPy's; of floats and small, except for ops that only move elements.
-            What it raises is dropped: the op is called then.
+            arguments by position. Its arrays are NumPy's; of floats, except for ops that only move elements. What it
+            raises is dropped: the op is called then.
+        limit: of the kernels that `small` does without: it is called if the first operand is smaller.
         differentiable: the number of outputs through which gradients flow, the first ones; `backward` gets gradients
             of these only. Without it, all outputs.
+        numbers_alone: all operands may be Python numbers; they become 0-d tensors, as in PyTorch. Otherwise at least
+            one operand or index is a tensor.
+        refuses: "bool" if no operand may be a boolean, not even one that would be promoted; "half" if none may be in
+            float16 or bfloat16, as in PyTorch, which has no code for it.
 
     Raises: ArgumentError for a name that is already registered.
     """
@@ -214,7 +276,7 @@ def op(
     def register(function: Callable[..., Result]) -> Op:
         op = Op(
             function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand,
-            small, differentiable,
+            small, limit, differentiable, numbers_alone, refuses,
         )  # fmt: skip
         if op.name in OPS:
             raise ArgumentError(

@@ -10,11 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-import numpy as np
-
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, ShapeError
+from tallow.ops.dims import as_ints, is_int
 
 Sizes = tuple[int, ...]
 IntOrInts = int | Sequence[int]
@@ -32,9 +31,9 @@ def sizes(name: str, argument: str, value: IntOrInts, dims: int, at_least: int) 
         if type(first) is type(second) is int and first >= at_least and second >= at_least:
             return value
     numbers = value if isinstance(value, tuple | list) else (value,)
-    if not all(isinstance(v, int | np.integer) and not isinstance(v, bool) for v in numbers):
+    if not all(is_int(v) and not isinstance(v, bool) for v in numbers):
         raise ArgumentTypeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
-    values = tuple(map(int, numbers))
+    values = as_ints(numbers, name)
     if len(values) not in (1, dims):
         raise ShapeError(f"{name}: {argument} must be an int or {dims} ints, got {value!r}")
     if min(values) < at_least:

@@ -153,8 +153,8 @@ def leaky_relu_(input: Tensor, negative_slope: builtins.float = ...) -> Tensor:
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = ..., *, out: Any = ...) -> Tensor:
     """Return y = input · weightᵀ + bias."""
 
-def log_softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers."""
+def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    """Return the logarithm of `softmax`; the arguments are the same. See `tallow.log_softmax`."""
 
 def logsigmoid(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return ln(sigmoid(x)) of each element, computed as min(x, 0) - ln(1 + exp(-|x|))."""
@@ -258,11 +258,11 @@ def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 def silu_(input: Tensor) -> Tensor:
     """Return x · sigmoid(x) of each element (SiLU, swish)."""
 
-def softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
-    """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
+def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    """Return exponential weights along `dim` that sum to one; see `tallow.softmax`."""
 
-def softmin(input: Tensor, dim: builtins.int | None = ..., dtype: Any = ...) -> Tensor:
-    """Compute softmax(-input) along `dim`."""
+def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
+    """Return `softmax` of -input; the arguments are the same."""
 
 def softplus(input: Tensor, beta: builtins.float = ..., threshold: builtins.float = ..., *, out: Any = ...) -> Tensor:
     """Return ln(1 + exp(beta · x)) / beta, or x itself where beta · x is greater than `threshold`."""

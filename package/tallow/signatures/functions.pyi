@@ -84,7 +84,7 @@ def aminmax(input: Tensor, *, dim: builtins.int | None = ..., keepdim: builtins.
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
     """Return whether any element over `dim` is nonzero."""
 
-def arange(*bounds: builtins.float, start: builtins.float = ..., end: builtins.float = ..., step: builtins.float = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def arange(*bounds: builtins.float, start: builtins.float = ..., end: builtins.float = ..., step: builtins.float = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create start, start + step, ... below end: arange(end), arange(start, end), arange(start, end, step)."""
 
 def arccos(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -189,7 +189,7 @@ def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Any = ...) -> Tensor:
     """Return beta · input + alpha · (batch1 @ batch2)."""
 
-def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return the triangle 1 - |2t - 1|, t from 0 to 1."""
 
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ...) -> Tensor:
@@ -222,7 +222,7 @@ def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return the bits that differ, broadcast; for booleans, exclusive or."""
 
-def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return 0.42 - 0.5 cos 2πt + 0.08 cos 4πt, t from 0 to 1."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
@@ -237,7 +237,7 @@ def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> Size:
 def broadcast_tensors(*tensors: Any) -> builtins.tuple[Tensor, ...]:
     """Return views of the tensors, expanded to their common shape."""
 
-def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *sizes: Any, size: Any = ...) -> Tensor:
     """Return a view, expanded to a size; see `expand`."""
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Any = ...) -> Tensor:
@@ -274,10 +274,10 @@ def cholesky(input: Tensor, upper: builtins.bool = ...) -> Tensor:
     """Compute the Cholesky factor; see `linalg.cholesky`."""
 
 def cholesky_inverse(L: Tensor, upper: builtins.bool = ...) -> Tensor:
-    """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
+    """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`. The gradient is as that of `cholesky_solve`."""
 
-def cholesky_solve(input: Tensor, L: Tensor, upper: builtins.bool = ...) -> Tensor:
-    """Solve A · X = input for X, where A = L · Lᵀ, or Lᵀ · L if `upper`."""
+def cholesky_solve(input: Tensor, L: Tensor, upper: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    """Return X in A X = input, where A = L Lᵀ, or Lᵀ L if `upper`. The other triangle of L is not read."""
 
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
     """Split into at most `chunks` views of equal size, the last perhaps smaller."""
@@ -444,16 +444,19 @@ def dsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Join in depth, along dim 2."""
 
+def eig(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.eig`."""
+
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sum products of the operands' elements over dimensions named by letters."""
 
-def empty(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: MemoryFormat = ...) -> Tensor:
+def empty(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: MemoryFormat = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor with uninitialised memory."""
 
-def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor with uninitialised memory, and the size, dtype and device of the input."""
 
-def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor with these strides (in elements) and uninitialised memory, just large enough for them."""
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
@@ -495,7 +498,7 @@ def expm1(input: Tensor, *, out: Any = ...) -> Tensor:
 def expm1_(input: Tensor) -> Tensor:
     """Return exp(input) - 1, accurate near 0."""
 
-def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; m is n by default."""
 
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
@@ -552,7 +555,7 @@ def frac_(input: Tensor) -> Tensor:
 def frexp(input: Tensor, *, out: Any = ...) -> results.frexp:
     """Split input into mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
+def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
     """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library."""
 
 def from_numpy(array: Any) -> Tensor:
@@ -561,10 +564,10 @@ def from_numpy(array: Any) -> Tensor:
 def frombuffer(buffer: Any, *, dtype: Any, count: builtins.int = ..., offset: builtins.int = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Create a 1-d tensor that shares memory with bytes, a bytearray or any other buffer; `offset` is in bytes."""
 
-def full(size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def full(size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor filled with one value."""
 
-def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor filled with one value, with the size, dtype and device of the input."""
 
 def gather(input: Tensor, dim: builtins.int, index: Any, *, sparse_grad: builtins.bool = ..., out: Any = ...) -> Tensor:
@@ -609,10 +612,10 @@ def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor
 def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input > other, elementwise."""
 
-def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., alpha: builtins.float = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., alpha: builtins.float = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return α - β cos 2πt, t from 0 to 1."""
 
-def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return (1 - cos 2πt) / 2, t from 0 to 1."""
 
 def hardshrink(input: Tensor, lambd: builtins.float = ..., *, out: Any = ...) -> Tensor:
@@ -714,7 +717,7 @@ def isposinf(input: Tensor, *, out: Any = ...) -> Tensor:
 def isreal(input: Tensor) -> Tensor:
     """Return True for each element: no dtype is complex."""
 
-def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return I0(β √(1 - (2t - 1)²)) / I0(β), t from 0 to 1; I0 is the modified Bessel function."""
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
@@ -750,7 +753,7 @@ def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *
 def lgamma(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return ln |Γ(input)|."""
 
-def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create `steps` evenly spaced numbers from start to end, both included."""
 
 def log(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -810,7 +813,7 @@ def logit(input: Tensor, eps: builtins.float | None = ..., *, out: Any = ...) ->
 def logit_(input: Tensor, eps: builtins.float | None = ...) -> Tensor:
     """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
 
-def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create `steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
@@ -818,6 +821,9 @@ def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, 
 
 def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = ..., b_hh: Tensor | None = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the hidden state and the cell state after one step."""
+
+def lstsq(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.lstsq`."""
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input < other, elementwise."""
@@ -843,6 +849,9 @@ def matrix_exp(input: Tensor) -> Tensor:
 def matrix_power(input: Tensor, n: builtins.int) -> Tensor:
     """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n."""
 
+def matrix_rank(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.matrix_rank`."""
+
 def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
     """Return the greatest element, in one of three ways."""
 
@@ -867,7 +876,7 @@ def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
     """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
-def meshgrid(*tensors: Any, indexing: builtins.str = ...) -> builtins.tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
     """Return the coordinates of a grid, as views expanded to the sizes of all vectors."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
@@ -951,7 +960,7 @@ def nonzero(input: Tensor, *, as_tuple: builtins.bool = ...) -> Any:
 def norm(input: Tensor, p: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
     """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
 
-def normal(mean: Tensor | builtins.float, std: Tensor | builtins.float = ..., size: Sequence[builtins.int] | None = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def normal(mean: Tensor | builtins.float, std: Tensor | builtins.float = ..., size: Sequence[builtins.int] | None = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw from normal distributions, each element with its own mean and standard deviation; or all from one."""
 
 def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
@@ -960,10 +969,10 @@ def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
 def numel(input: Tensor) -> builtins.int:
     """Return the number of elements."""
 
-def ones(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def ones(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor of ones."""
 
-def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create ones with the size, dtype and device of the input."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
@@ -1020,25 +1029,25 @@ def rad2deg(input: Tensor, *, out: Any = ...) -> Tensor:
 def rad2deg_(input: Tensor) -> Tensor:
     """Convert radians to degrees: input · 180 / π."""
 
-def rand(*sizes: Any, size: Any = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def rand(*sizes: Any, size: Any = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw from the uniform distribution on [0, 1)."""
 
-def rand_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def rand_like(input: Tensor, *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw from the uniform distribution on [0, 1), with the input's size, dtype and device."""
 
-def randint(*bounds: Any, low: builtins.int = ..., high: builtins.int | None = ..., size: Sequence[builtins.int] | None = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randint(*bounds: Any, low: builtins.int = ..., high: builtins.int | None = ..., size: Sequence[builtins.int] | None = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw integers in [low, high): randint(high, size), randint(low, high, size)."""
 
-def randint_like(input: Tensor, *bounds: builtins.int, low: builtins.int = ..., high: builtins.int | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def randint_like(input: Tensor, *bounds: builtins.int, low: builtins.int = ..., high: builtins.int | None = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw integers in [low, high), with the input's size, dtype and device; see `randint`."""
 
-def randn(*sizes: Any, size: Any = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randn(*sizes: Any, size: Any = ..., generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw from the standard normal distribution."""
 
-def randn_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def randn_like(input: Tensor, *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw from the standard normal distribution, with the input's size, dtype and device."""
 
-def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def randperm(n: builtins.int, *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return the integers from 0 to n - 1 in random order."""
 
 def ravel(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -1065,7 +1074,7 @@ def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float) -> Tensor:
     """Scale the slices along `dim` whose p-norm exceeds `maxnorm` down to it."""
 
-def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int | None = ..., dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
+def repeat_interleave(input: Tensor | None = ..., repeats: Tensor | builtins.int | None = ..., dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
     """Repeat each slice along `dim` several times in a row; without `dim`, each element of the flattened tensor."""
 
 def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
@@ -1077,7 +1086,7 @@ def resolve_conj(input: Tensor) -> Tensor:
 def resolve_neg(input: Tensor) -> Tensor:
     """Return the input itself: no dtype is complex."""
 
-def result_type(tensor1: Tensor | builtins.float, tensor2: Tensor | builtins.float) -> Dtype:
+def result_type(tensor: Tensor | builtins.float, other: Tensor | builtins.float) -> Dtype:
     """Return the result dtype of an op on both."""
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[builtins.int], weight: Tensor | None = ..., eps: builtins.float | None = ..., *, out: Any = ...) -> Tensor:
@@ -1119,7 +1128,7 @@ def rsqrt_(input: Tensor) -> Tensor:
 def rsub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
     """Return other - alpha · input, broadcast."""
 
-def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a 0-d tensor of the default dtype."""
 
 def scatter(input: Tensor, dim: builtins.int, index: Any, src: Tensor | builtins.float | None = ..., *, value: builtins.float | None = ..., reduce: builtins.str | None = ..., out: Any = ...) -> Tensor:
@@ -1197,6 +1206,9 @@ def slogdet(input: Tensor) -> Any:
 def softmax(input: Tensor, dim: builtins.int | None = ..., dtype: builtins.object = ..., *, out: Any = ...) -> Tensor:
     """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
+def solve(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.solve`."""
+
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Any = ...) -> results.sort:
     """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
 
@@ -1239,7 +1251,7 @@ def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the sum over `dim`."""
 
-def svd(input: Tensor, some: builtins.bool = ...) -> Any:
+def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
     """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`."""
 
 def swapaxes(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any = ...) -> Tensor:
@@ -1247,6 +1259,9 @@ def swapaxes(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any 
 
 def swapdims(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any = ...) -> Tensor:
     """Swap two dims."""
+
+def symeig(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.eigh`."""
 
 def t(input: Tensor) -> Tensor:
     """Transpose a matrix; return vectors and 0-d tensors unchanged."""
@@ -1269,7 +1284,7 @@ def tanh(input: Tensor, *, out: Any = ...) -> Tensor:
 def tanh_(input: Tensor) -> Tensor:
     """Return the hyperbolic tangent."""
 
-def tensor(data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def tensor(data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor with a copy of `data`: a number, a nested sequence of numbers, or an array."""
 
 def tensor_split(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
@@ -1284,7 +1299,7 @@ def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, *
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor:
     """Return x where it is greater than `threshold` and `value` elsewhere."""
 
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *repeats: Any, dims: Any = ...) -> Tensor:
     """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Any = ...) -> results.topk:
@@ -1305,13 +1320,13 @@ def trapz(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: b
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
 
-def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
+def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return row and column indices (2, N) of the elements on and below diagonal `offset` of a (row, col) matrix."""
 
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
 
-def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
+def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return row and column indices (2, N) of the elements on and above diagonal `offset` of a (row, col) matrix."""
 
 def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
@@ -1368,8 +1383,8 @@ def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out
 def xlogy_(input: Tensor | builtins.float, other: Tensor | builtins.float) -> Tensor:
     """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
 
-def zeros(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+def zeros(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor of zeros."""
 
-def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create zeros with the size, dtype and device of the input."""

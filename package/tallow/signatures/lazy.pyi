@@ -26,6 +26,7 @@ from tallow.random import default_generator as default_generator
 from tallow import distributed as distributed
 from tallow import distributions as distributions
 from tallow import func as func
+from tallow import fx as fx
 from tallow import generation as generation
 from tallow.amp import get_autocast_dtype as get_autocast_dtype
 from tallow.compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -81,6 +82,7 @@ __all__ = [
     "distributed",
     "distributions",
     "func",
+    "fx",
     "generation",
     "get_autocast_dtype",
     "get_float32_matmul_precision",

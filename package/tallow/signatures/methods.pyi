@@ -256,7 +256,7 @@ class Methods:
     def bool(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to bool: `to(tl.bool, memory_format=memory_format)`."""
 
-    def broadcast_to(self, *size: Any) -> Tensor:
+    def broadcast_to(self, *sizes: Any, size: Any = ...) -> Tensor:
         """Return a view, expanded to a size; see `expand`."""
 
     def byte(self, memory_format: MemoryFormat | None = ...) -> Tensor:
@@ -264,6 +264,9 @@ class Methods:
 
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
         """Fill with numbers from the Cauchy distribution."""
+
+    def ccol_indices(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse column compressed layout have it."""
 
     def ceil(self) -> Tensor:
         """Return the smallest integer not less than each element."""
@@ -278,10 +281,10 @@ class Methods:
         """Compute the Cholesky factor; see `linalg.cholesky`."""
 
     def cholesky_inverse(self, upper: builtins.bool = ...) -> Tensor:
-        """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`."""
+        """Compute the inverse of A = L · Lᵀ, or Lᵀ · L if `upper`. The gradient is as that of `cholesky_solve`."""
 
     def cholesky_solve(self, L: Tensor, upper: builtins.bool = ...) -> Tensor:
-        """Solve A · X = input for X, where A = L · Lᵀ, or Lᵀ · L if `upper`."""
+        """Return X in A X = input, where A = L Lᵀ, or Lᵀ L if `upper`. The other triangle of L is not read."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Split into at most `chunks` views of equal size, the last perhaps smaller."""
@@ -312,6 +315,12 @@ class Methods:
 
     def clone(self, *, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Return a copy, in the memory order of the input unless `memory_format` names another."""
+
+    def coalesce(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse coordinate layout have it."""
+
+    def col_indices(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse row compressed layout have it."""
 
     def conj(self) -> Tensor:
         """Return the input itself: no dtype is complex."""
@@ -357,6 +366,9 @@ class Methods:
 
     def cross(self, other: Tensor, dim: builtins.int | None = ...) -> Tensor:
         """Compute the cross product along `dim`, or along the first dim of length 3."""
+
+    def crow_indices(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse row compressed layout have it."""
 
     def cuda(self, device: Any = ..., non_blocking: builtins.bool = ..., memory_format: MemoryFormat | None = ...) -> Tensor:
         """Return the tensor on a CUDA device, the current one by default; itself if it is there already."""
@@ -435,6 +447,9 @@ class Methods:
 
     def dsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
         """Split along dim 2; into this many equal parts, or before these indices."""
+
+    def eig(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.eig`."""
 
     def eq(self, other: Tensor | builtins.float) -> Tensor:
         """Return input = other, elementwise."""
@@ -655,6 +670,9 @@ class Methods:
     def index_select(self, dim: builtins.int, index: Any) -> Tensor:
         """Return the slices of `input` along `dim` at the positions in `index`, in that order."""
 
+    def indices(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse coordinate layout have it."""
+
     def inner(self, other: Tensor) -> Tensor:
         """Sum products over the last dim of both; the plain product if one of them is 0-d."""
 
@@ -663,6 +681,9 @@ class Methods:
 
     def inverse(self) -> Tensor:
         """Invert square matrices; see `linalg.inv`."""
+
+    def is_coalesced(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse coordinate layout have it."""
 
     def is_conj(self) -> builtins.bool:
         """Return False: no dtype is complex."""
@@ -826,6 +847,9 @@ class Methods:
     def long(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to int64: `to(tl.int64, memory_format=memory_format)`."""
 
+    def lstsq(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.lstsq`."""
+
     def lt(self, other: Tensor | builtins.float) -> Tensor:
         """Return input < other, elementwise."""
 
@@ -961,19 +985,19 @@ class Methods:
     def new(self, *data: Any, device: Any = ...) -> Tensor:
         """Create a tensor of the input's dtype from a size or from data; PyTorch's former `new_empty` and `new_tensor`."""
 
-    def new_empty(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_empty(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
 
-    def new_full(self, size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_full(self, size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create a tensor filled with one value, with the dtype and device of the tensor."""
 
-    def new_ones(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_ones(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create ones with the dtype and device of the tensor."""
 
-    def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create a tensor from data, with the dtype and device of this tensor; see `tl.tensor`."""
 
-    def new_zeros(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
+    def new_zeros(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create zeros with the dtype and device of the tensor."""
 
     def nextafter(self, other: Tensor) -> Tensor:
@@ -1048,7 +1072,7 @@ class Methods:
     def rad2deg_(self) -> Tensor:
         """Convert radians to degrees: input · 180 / π."""
 
-    def random_(self, *bounds: builtins.int, generator: Generator | None = ...) -> Tensor:
+    def random_(self, *bounds: builtins.int, to: builtins.int | None = ..., generator: Generator | None = ..., **named: builtins.int) -> Tensor:
         """Fill with integers in [from, to): random_(to), random_(from, to); by default the range of the dtype."""
 
     def ravel(self) -> Tensor:
@@ -1107,6 +1131,9 @@ class Methods:
 
     def round_(self, *, decimals: builtins.int = ...) -> Tensor:
         """Round to the given number of decimals; ties go to the even digit."""
+
+    def row_indices(self) -> Any:
+        """Raise UnsupportedError: only tensors in sparse column compressed layout have it."""
 
     def rsqrt(self) -> Tensor:
         """Return 1 / sqrt(input)."""
@@ -1192,6 +1219,9 @@ class Methods:
     def softmax(self, dim: builtins.int | None = ..., dtype: builtins.object = ...) -> Tensor:
         """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
+    def solve(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.solve`."""
+
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> results.sort:
         """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
 
@@ -1237,10 +1267,10 @@ class Methods:
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
         """Return the sum over `dim`."""
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *sizes: Any, size: Any = ...) -> Tensor:
         """Sum over the dims along which a tensor of that size would be broadcast to the size of this one."""
 
-    def svd(self, some: builtins.bool = ...) -> Any:
+    def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ...) -> Any:
         """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
@@ -1254,6 +1284,9 @@ class Methods:
 
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Exchange two dims in place."""
+
+    def symeig(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.eigh`."""
 
     def t(self) -> Tensor:
         """Transpose a matrix; return vectors and 0-d tensors unchanged."""
@@ -1282,7 +1315,7 @@ class Methods:
     def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
 
-    def tile(self, *dims: Any) -> Tensor:
+    def tile(self, *repeats: Any, dims: Any = ...) -> Tensor:
         """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., other: Tensor | None = ..., non_blocking: builtins.bool = ..., copy: builtins.bool = ..., memory_format: MemoryFormat | None = ...) -> Tensor:
@@ -1357,13 +1390,16 @@ class Methods:
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """Insert a dim of size 1 in place."""
 
+    def values(self) -> Any:
+        """Raise UnsupportedError: only sparse tensors have it."""
+
     def var(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default."""
 
     def vdot(self, tensor: Tensor) -> Tensor:
         """Return the inner product of two vectors."""
 
-    def view(self, *size: Any, dtype: Any = ...) -> Tensor:
+    def view(self, *sizes: Any, size: Any = ..., dtype: Any = ...) -> Tensor:
         """Return the same memory in another shape, view(size), or as another dtype, view(dtype)."""
 
     def view_as(self, other: Tensor) -> Tensor:

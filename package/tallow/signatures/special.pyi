@@ -15,8 +15,8 @@ from tallow.core.tensor import Tensor
 def digamma(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the derivative of lgamma."""
 
-def entr(input: Tensor) -> Tensor:
-    """Return -x · ln x, 0 at 0 and -inf below."""
+def entr(input: Tensor, *, out: Any = ...) -> Tensor:
+    """Return -x · ln x, 0 at 0 and -inf below. The slope is inf at 0."""
 
 def erf(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""

@@ -286,17 +286,20 @@ def test_a_reshape_that_copies_is_not_a_view() -> None:
 
 def test_expanded_views_cannot_be_written() -> None:
     x = tl.zeros(4)
-    with pytest.raises(ShapeError, match="cannot be written"):
+    with pytest.raises(ShapeError, match="single memory location"):
         x.expand(2, 4).add_(1)
 
 
 @COPIES_ELSEWHERE
 def test_windows_can_be_written_where_they_do_not_overlap() -> None:
     x = tl.zeros(4)
-    with pytest.raises(ShapeError, match="cannot be written"):
+    with pytest.raises(ShapeError, match="single memory location"):
         x.unfold(0, 2, 1).add_(1)
     x.unfold(0, 2, 2).add_(1)
     assert x.tolist() == [1, 1, 1, 1]
+    x.expand(3, 4)[1].add_(1)
+    x.unfold(0, 2, 1)[::2].add_(1)
+    assert x.tolist() == [3, 3, 3, 3]
 
 
 @pytest.mark.cpu("memory that Python made")
@@ -501,7 +504,7 @@ def test_invalid_arguments_raise() -> None:
     x = leaf(1.0, 2.0)
     with pytest.raises(GraphError, match="only for scalar outputs"):
         (x * 2).backward()
-    with pytest.raises(ShapeError, match="gradient has shape"):
+    with pytest.raises(ShapeError, match=r"grad_output\[0\] has a shape of"):
         (x * 2).backward(tl.ones(3))
     with pytest.raises(ArgumentError, match="got 1 gradients for 2 outputs"):
         tl.autograd.backward([x * 2, x * 3], [tl.ones(2)])
@@ -555,15 +558,15 @@ def test_a_tensor_becomes_a_view_of_itself_but_no_leaf_does() -> None:
     assert x.grad.tolist() == [3, 0]
 
 
-def test_a_view_of_what_has_become_a_view_of_itself_is_stale() -> None:
+def test_views_of_what_has_become_a_view_of_itself() -> None:
     x = tl.ones(2, 3, requires_grad=True)
     y = x * 2
     row = y[0]
     y.t_()
     column = y[0]
     assert column.requires_grad
-    with pytest.raises(GraphError, match="shape has been changed in place"):
-        row.sum().backward()
+    (row.sum() + 5 * column.sum()).backward()
+    assert x.grad.tolist() == [[12, 2, 2], [10, 0, 0]]
 
 
 def test_a_gradient_that_is_passed_on_is_copied_only_if_something_refers_to_it() -> None:

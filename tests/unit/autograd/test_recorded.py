@@ -117,13 +117,13 @@ def test_slopes_in_steps_leave_no_gradient_behind() -> None:
     (slope,) = grad(x.relu().sum(), x, create_graph=True)
     slope.sum().backward(create_graph=True, inputs=[x])
     assert x.grad is None
-    with pytest.raises(GraphError, match="was not used"):
+    with pytest.raises(GraphError, match="not have been used"):
         grad(slope.sum(), leaf(1.0))
 
 
 def test_what_has_no_rule_is_named() -> None:
     x = leaf(1.5)
-    with pytest.raises(UnsupportedError, match=r"LuFactorBackward0: its gradient cannot be differentiated"):
+    with pytest.raises(UnsupportedError, match=r"LinalgLuFactorExBackward0: its gradient cannot be differentiated"):
         grad(tl.linalg.lu_factor(x.reshape(1, 1))[0].sum(), x, create_graph=True)
     h = (x * 2).expand(2).clone()
     h[0].mul_(x[0])  # reads what it overwrites
@@ -169,7 +169,7 @@ def test_functions_are_differentiated_through_their_backward() -> None:
     assert grad(g.sum(), x)[0].item() == 12
     for kind in (SavesItsResult, Once):
         assert kind.apply(x).requires_grad
-        with pytest.raises(UnsupportedError, match=f"{kind.__name__}Backward0"):
+        with pytest.raises(UnsupportedError, match=f"{kind.__name__}Backward:"):
             grad(kind.apply(x).sum(), x, create_graph=True)
 
 

@@ -15,7 +15,7 @@ from cases import Case, load_all
 
 import tallow as tl
 
-pytestmark = pytest.mark.cpu("plans are for the CPU")
+pytestmark = [pytest.mark.cpu("plans are for the CPU"), pytest.mark.early]
 CASES = load_all()
 CALLS = 3  # the first is recorded, some are recorded again, the last comes from a plan if there is one
 

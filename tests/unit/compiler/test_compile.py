@@ -21,7 +21,7 @@ import tallow as tl
 from tallow import nn
 from tallow.nn import functional as F
 
-pytestmark = pytest.mark.cpu("plans are for the CPU")
+pytestmark = [pytest.mark.cpu("plans are for the CPU"), pytest.mark.early]
 
 
 def same(a: Any, b: Any) -> None:
@@ -396,6 +396,73 @@ def test_two_views_of_one_value() -> None:
     compiled = tl.compile(two)
     for _ in range(3):
         same(run(compiled), run(two))
+    assert has_plan(compiled)
+
+
+@pytest.mark.filterwarnings("ignore:tl.compile")  # the function runs eagerly
+@pytest.mark.parametrize("view", [lambda y: y[0], lambda y: y.t()[1], lambda y: y.unbind(1)[1]])
+@pytest.mark.parametrize("write", [lambda y, x: y.mul_(3), lambda y, x: y.copy_(x), lambda y, x: y[0].fill_(2)])
+def test_a_view_returned_after_its_base_was_written(write: Callable[[Any, Any], Any], view: Any) -> None:
+    """Its history begins with the write, not with what the base was when the view was made."""
+
+    def f(x: Any) -> Any:
+        y = x * 2
+        v = view(y)
+        write(y, x)
+        return v
+
+    compiled = tl.compile(f)
+    for _ in range(3):
+        gradients = []
+        for call in (f, compiled):
+            x = data(2, 3).requires_grad_()
+            call(x).square().sum().backward()
+            gradients.append(x.grad)
+        same(*gradients)
+
+
+SAVING: dict[str, Callable[[Any, Any], Any]] = {
+    "mul": lambda y, w: y.mul_(w),
+    "div": lambda y, w: y.div_(w),
+    "pow": lambda y, w: y.pow_(w),
+    "addcmul": lambda y, w: y.addcmul_(w, w),
+    "hypot": lambda y, w: y.hypot_(w),
+    "atan2": lambda y, w: y.atan2_(w),
+    "fmod": lambda y, w: y.fmod_(w),
+    "silu": lambda y, w: F.silu(y, inplace=True) * w,
+}
+
+
+@pytest.mark.filterwarnings("ignore:tl.compile")  # of several dtypes, they run eagerly
+@pytest.mark.parametrize("dtypes", ["float32 float16", "float64 float32", "bfloat16 bfloat16", "float32 float32"])
+@pytest.mark.parametrize("name", SAVING)
+def test_a_write_saves_what_it_overwrites(name: str, dtypes: str) -> None:
+    kinds = [getattr(tl, kind) for kind in dtypes.split()]
+
+    def step(x: Any, w: Any) -> Any:
+        y = x * 2
+        z = SAVING[name](y, w)
+        z.float().square().sum().backward()
+        return y.detach()
+
+    compiled = tl.compile(step)
+    for i in range(3):
+        results = []
+        for call in (step, compiled):
+            x = tl.tensor([1.5 + i, 0.75]).to(kinds[0]).requires_grad_()
+            w = tl.tensor([0.5, 2.0]).to(kinds[1]).requires_grad_()
+            results.append([call(x, w), x.grad, w.grad])
+        same(*results)
+
+
+def test_shapes_as_arguments_and_results() -> None:
+    def f(x: Any, size: Any) -> Any:
+        return x.reshape(size) * 2, x.shape, x.shape[1:]
+
+    compiled = tl.compile(f)
+    for _ in range(3):
+        same(compiled(data(2, 3), tl.zeros(5, 3, 2).shape[1:]), f(data(2, 3), tl.zeros(3, 2).shape))
+    assert len(compiled.plans) == 1
     assert has_plan(compiled)
 
 

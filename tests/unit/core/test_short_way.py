@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
+from tallow import kernels
 from tallow.core.apply import apply_generally, inplace_generally
 from tallow.core.short_source import LOCALS, RESERVED, Form, source_of
 from tallow.core.short_way import RUNTIME
@@ -97,6 +98,16 @@ def test_both_ways_give_the_same_values_and_the_same_errors(name: str) -> None:
         assert outcome(op.call, args, kwargs) == expected, (args, kwargs)
         errors += isinstance(expected[0], type) and issubclass(expected[0], Exception)
     assert errors
+
+
+@pytest.mark.parametrize("context", [tl.no_grad, tl.enable_grad])
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_both_ways_need_the_same_kernels(name: str, context: Any) -> None:
+    op = OWN[name]
+    with context(), kernels.require("a backend without kernels"):
+        for args, kwargs in calls(op):
+            expected = outcome(lambda *a, **k: apply_generally(op, *a, **k), args, kwargs)
+            assert outcome(op.call, args, kwargs) == expected, (args, kwargs)
 
 
 @pytest.mark.parametrize("name", sorted(name for name, op in OWN.items() if op.inplace is not None))

@@ -67,9 +67,10 @@ def test_a_shallow_copy_shares_memory() -> None:
 
 
 class Named(tl.Tensor):
-    def __init__(self, data: tl.Tensor, name: str) -> None:
-        super().__init__(data.array)
+    def __new__(cls, data: tl.Tensor, name: str) -> Named:
+        self = super().__new__(cls, data)
         self.name = name
+        return self
 
 
 def test_subclasses_survive_pickling_and_copying() -> None:
@@ -197,6 +198,32 @@ def test_size_stride_and_memory() -> None:
     assert not x.mT.is_contiguous()
     assert repr(x.shape) == "tallow.Size([2, 3, 4])"
     assert x.shape.numel() == 24
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("s[1:]", (3, 4)),
+        ("s[::-1]", (4, 3, 2)),
+        ("s[3:]", ()),
+        ("s * 2", (2, 3, 4, 2, 3, 4)),
+        ("0 * s", ()),
+        ("s + (1,)", (2, 3, 4, 1)),
+        ("(1,) + s", (1, 2, 3, 4)),
+        ("sum([s, s], ())", (2, 3, 4, 2, 3, 4)),
+    ],
+)
+def test_parts_and_sums_of_shapes_are_shapes(expression: str, expected: tuple[int, ...]) -> None:
+    part = eval(expression, {"s": tl.zeros(2, 3, 4).shape})
+    assert type(part) is tl.Size
+    assert part == expected
+    assert type(tl.zeros(2, 3, 4).shape[1]) is int
+
+
+@pytest.mark.parametrize("expression", ["[1] + s", "s + [1]", "1 + s", "s * 1.5", "s * s", "s['a']"])
+def test_shapes_take_what_tuples_take(expression: str) -> None:
+    with pytest.raises(TypeError):
+        eval(expression, {"s": tl.zeros(2, 3).shape})
 
 
 def test_a_missing_attribute_raises() -> None:

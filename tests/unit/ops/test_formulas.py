@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tallow import kernels
 from tallow.kernels import table
-from tallow.ops.formulas import LEAST, formula
+from tallow.ops.formulas import formula
 
-X, Y = np.random.default_rng(0).standard_normal((2, 4, LEAST)).astype(np.float32)
+X, Y = np.random.default_rng(0).standard_normal((2, 4, 1 << 14)).astype(np.float32)
 X[0, :3] = np.nan, np.inf, -np.inf
 
 
@@ -43,6 +44,9 @@ def same(x: Any, y: Any, factor: float) -> None:
 
 
 def test_large_arrays_take_one_pass(chains: list[str]) -> None:
+    info = kernels.info()
+    if not info.enabled or not info.kernels:
+        pytest.skip(f"no compiled kernels: {info.reason}" if info.enabled else "kernels are switched off")
     for factor in (0.3, 2):
         same(X, Y, factor)
     same(X, np.broadcast_to(Y[:1, :1], Y.shape), 0.3)
@@ -66,3 +70,12 @@ def test_large_arrays_take_one_pass(chains: list[str]) -> None:
 def test_other_operands_take_the_function(x: Any, y: Any, chains: list[str]) -> None:
     same(x, y, 0.3)
     assert not chains
+
+
+def test_a_formula_may_call_another() -> None:
+    @formula
+    def outer(x: Any, y: Any) -> Any:
+        return combined(x, y, 0.3) * y
+
+    expected = combined.__wrapped__(X, Y, 0.3) * Y  # type: ignore[attr-defined]
+    np.testing.assert_allclose(outer(X, Y), expected, rtol=1e-6)

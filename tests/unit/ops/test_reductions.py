@@ -75,7 +75,7 @@ def test_results_have_names_and_survive_pickling() -> None:
     assert values.tolist() == [3, 2]
 
 
-def test_out_receives_the_result_and_must_fit() -> None:
+def test_out_receives_the_result() -> None:
     x = tl.tensor([[1.0, 3.0], [2.0, 0.0]])
     total = tl.zeros(2)
     assert tl.sum(x, 0, out=total) is total
@@ -86,8 +86,9 @@ def test_out_receives_the_result_and_must_fit() -> None:
     values, indices = tl.empty(2), tl.empty(2, dtype=tl.int64)
     tl.topk(x, 1, 0, out=(values[None], indices[None]))
     assert (values.tolist(), indices.tolist()) == ([2, 3], [1, 0])
-    with pytest.raises(ShapeError, match="out has shape"):
+    with pytest.warns(UserWarning, match="was resized since it had shape"):
         tl.sum(x, out=total)
+    assert total.tolist() == 6
     with pytest.raises(DtypeError, match="can't be cast"):
         tl.sum(x, 0, out=tl.zeros(2, dtype=tl.int64))
     with pytest.raises(ArgumentTypeError, match="2 tensors"):
@@ -109,12 +110,13 @@ def test_out_of_functions_that_choose_their_op() -> None:
     assert tl.where(x[0] > 1, x[0], x[1], out=total) is total
     assert total.tolist() == [2, 3]
     assert tl.var(x, axis=0, out=total).tolist() == [0.5, 4.5]
-    with pytest.raises(ShapeError, match="std: out has shape"):
+    with pytest.warns(UserWarning, match="was resized since it had shape"):
         tl.std(x, out=total)
+    assert total.shape == ()
 
 
 def test_matmul_errors_name_both_shapes() -> None:
-    with pytest.raises(ShapeError, match=r"matmul: inner dimensions differ: \(2, 3\) @ \(4, 5\)"):
+    with pytest.raises(ShapeError, match=r"matmul: shapes cannot be multiplied: \(2, 3\) @ \(4, 5\)"):
         tl.ones(2, 3) @ tl.ones(4, 5)
     with pytest.raises(ShapeError, match=r"batch dimensions do not broadcast: \(2, 2, 3\) @ \(3, 3, 2\)"):
         tl.ones(2, 2, 3) @ tl.ones(3, 3, 2)

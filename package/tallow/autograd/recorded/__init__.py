@@ -8,6 +8,7 @@ node itself. A rule must account for each variable of the closure, so that none 
 
 from tallow.autograd.recorded import decompositions as decompositions
 from tallow.autograd.recorded import elementwise as elementwise
+from tallow.autograd.recorded import grid_sample as grid_sample
 from tallow.autograd.recorded import layers as layers
 from tallow.autograd.recorded import losses as losses
 from tallow.autograd.recorded import piecewise as piecewise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tallow.autograd.graph import Output
-from tallow.autograd.recorded.definitions import defined, formed
+from tallow.autograd.recorded.definitions import defined, formed, with_value
 from tallow.autograd.recorded.rules import rule
 from tallow.autograd.recorded.saved import Gradients, Saved, connected
 from tallow.core.apply import apply
@@ -12,7 +12,7 @@ from tallow.devices import array_module
 from tallow.ops.decomposition import linalg_eigh, linalg_svd
 from tallow.ops.diagonals import diag_embed, tril, triu
 from tallow.ops.joining import cat
-from tallow.ops.linalg import linalg_det, linalg_inv, linalg_solve, transposed
+from tallow.ops.linalg import cholesky_solve, cofactors, linalg_det, linalg_inv, linalg_solve, transposed
 
 
 def _output(saved: Saved, name: str, index: int) -> Tensor:
@@ -29,8 +29,17 @@ def _inv(saved: Saved, g: Tensor) -> Gradients:
 
 @rule("linalg_det")
 def _det(saved: Saved, g: Tensor) -> Gradients:
-    a = saved.operand("A")
-    return [g[..., None, None] * (apply(linalg_det, a)[..., None, None] * transposed(apply(linalg_inv, a)))]
+    return [g[..., None, None] * apply(cofactors, saved.operand("A"))]
+
+
+@rule("cofactors")
+def _cofactors(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("name", "orientation")
+    value = saved.entry(0, g.array)
+    u, s, vt = map(saved.constant, ("u", "s", "vt"))
+    a = formed((u * s[..., None, :]) @ vt, saved.node.edges[0])
+    by_inverse = defined(lambda a: apply(linalg_det, a)[..., None, None] * transposed(apply(linalg_inv, a)), (a,), g)
+    return [None if each is None else with_value(value, each) for each in by_inverse]
 
 
 @rule("linalg_slogdet")
@@ -56,6 +65,16 @@ def _solve(saved: Saved, g: Tensor) -> Gradients:
     of_b = apply(linalg_solve, transposed(a), enter(g))
     of_product = -(of_b @ transposed(x))
     return [form(of_product if is_left else transposed(of_product)), leave(of_b)]
+
+
+@rule("cholesky_solve")
+def _cholesky_solve(saved: Saved, g: Tensor) -> Gradients:
+    saved.ignore("name", "solve")
+    upper, factor, x = saved.constant("upper"), saved.operand("L", 1), saved.result("x")
+    of_b = apply(cholesky_solve, g, factor, upper)
+    of_product = of_b @ transposed(x)
+    of_product = of_product + transposed(of_product)
+    return [of_b, -(factor @ of_product if upper else of_product @ factor)]
 
 
 @rule("linalg_cholesky")
@@ -86,8 +105,9 @@ def _differences(values: Tensor) -> Tensor:
 def _eigh(saved: Saved, g: Tensor, gv: Tensor) -> Gradients:
     saved.ignore("name")
     values, vectors = _output(saved, "values", 0), _output(saved, "vectors", 1)
-    turn = transposed(vectors) @ gv / _differences(values)
-    return [vectors @ (turn * (1 - _eye(turn)) + apply(diag_embed, g)) @ transposed(vectors)]
+    turn = transposed(vectors) @ gv
+    inner = (turn - transposed(turn)) / (2 * _differences(values)) + apply(diag_embed, g)
+    return [vectors @ inner @ transposed(vectors)]
 
 
 @rule("linalg_eigvalsh")

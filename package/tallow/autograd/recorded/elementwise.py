@@ -29,6 +29,7 @@ OF_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
     "cos": lambda x: -x.sin(),
     "cosh": lambda x: x.sinh(),
     "digamma": lambda x: apply(polygamma, x, 1),
+    "entr": lambda x: -(1 + x.log()),
     "erf": lambda x: TWO_OVER_ROOT_PI * (-x * x).exp(),
     "erfc": lambda x: -TWO_OVER_ROOT_PI * (-x * x).exp(),
     "log": lambda x: 1 / x,
@@ -52,7 +53,6 @@ OF_RESULT: dict[str, Callable[[Tensor], Tensor]] = {
     "exp2": lambda y: y * math.log(2),
     "expm1": lambda y: y + 1,
     "reciprocal": lambda y: -y * y,
-    "relu": lambda y: (y.detach() > 0).to(y.dtype),
     "rsqrt": lambda y: -0.5 * y * y * y,
     "sigmoid": lambda y: y * (1 - y),
     "sqrt": lambda y: 0.5 / y,
@@ -88,6 +88,8 @@ def _logit(saved: Saved, g: Tensor) -> Gradients:
     slope = 1 / (x * (1 - x))
     if saved.has("clamped"):
         slope = slope.masked_fill(from_array(x.array != saved.constant("clamped")), 0)
+    else:
+        slope = slope.masked_fill((x.detach() < 0) | (x.detach() > 1), math.nan)
     return [g * slope]
 
 
@@ -105,11 +107,16 @@ def _mish(saved: Saved, g: Tensor) -> Gradients:
     return [g * (squashed + x * x.sigmoid() * (1 - squashed * squashed))]
 
 
+def _below(x: Tensor) -> Tensor:
+    """Return min(x, 0), whose slope at 0 is 0, as that of PyTorch's second derivatives is."""
+    return -(-x).relu()
+
+
 @rule("elu", "celu", "selu")
 def _elu(saved: Saved, g: Tensor) -> Gradients:
     saved.ignore("bend")
     x, (alpha, scale, rate) = saved.operand("x"), map(saved.constant, ("alpha", "scale", "rate"))
-    bent = (x.clamp(max=0) * rate).exp() * (alpha * scale * rate)
+    bent = (_below(x) * rate).exp() * (alpha * scale * rate)
     return [g * (bent * 0 + scale).where(x.detach() > 0, bent)]
 
 
@@ -175,7 +182,7 @@ def _prelu(saved: Saved, g: Tensor) -> Gradients:
     by_channel = weight.reshape((1, -1) + (1,) * (x.ndim - 2) if weight.numel() > 1 else ())
     return [
         g.where(positive, g * by_channel),
-        (g * x).masked_fill(positive, 0).sum_to_size(by_channel.shape).reshape(weight.shape),
+        (g * _below(x)).sum_to_size(by_channel.shape).reshape(weight.shape),
     ]
 
 
@@ -226,7 +233,8 @@ def _logaddexp(saved: Saved, g: Tensor) -> Gradients:
 @rule("atan2")
 def _atan2(saved: Saved, g: Tensor) -> Gradients:
     a, b = saved.operand("input"), saved.operand("other", 1)
-    scaled = g / (a * a + b * b)
+    square = a * a + b * b
+    scaled = (g / square).masked_fill(square.detach() == 0, 0)
     return [scaled * b, -scaled * a]
 
 

@@ -14,6 +14,7 @@ from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
 from tallow.kernels import run
 from tallow.ops.adaptive_pooling import axis_mean
+from tallow.ops.dims import as_ints
 from tallow.ops.pooling import axes_of, axis_argmax, axis_sum, flat_places, maxima_and_places
 
 
@@ -25,7 +26,7 @@ def _standardized(x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
 @rule("layer_norm")
 def _layer_norm(saved: Saved, g: Tensor) -> Gradients:
     x, eps, shape = saved.operand("input"), saved.constant("eps"), saved.constant("normalized_shape")
-    dims = tuple(range(-1 if isinstance(shape, int) else -len(shape), 0))
+    dims = tuple(range(-len(as_ints(shape, "layer_norm")), 0))
     bias_shape, weight = saved.constant("bias_shape"), _weight_of(saved)
     gradients = defined(lambda x, w: _standardized(x, dims, eps) * w, (x, weight), g)
     return [*gradients, None if bias_shape is None else g.sum_to_size(bias_shape)]

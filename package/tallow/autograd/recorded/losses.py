@@ -8,7 +8,7 @@ from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
-from tallow.ops.activation import logsigmoid
+from tallow.ops.activation import hardtanh, logsigmoid
 from tallow.ops.cross_entropy import Targets
 
 
@@ -24,7 +24,7 @@ def _error(saved: Saved, g: Tensor) -> Gradients:
     if saved.node.op_name == "squared_error":
         return [g * 2 * d, g * -2 * d]
     delta = saved.constant("delta")
-    slope = d.clamp(-delta, delta)
+    slope = apply(hardtanh, d, -delta, delta)
     return [g * slope, -g * slope]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tallow.autograd.recorded.rules import RULES, constant, rule
+from tallow.autograd.recorded.rules import RULES, constant, linear_map, rule
 from tallow.autograd.recorded.saved import Gradients, Saved
 from tallow.core.tensor import Tensor
 from tallow.devices import array_module
+from tallow.dtypes import Array
 
 # Names of the variables that closures save, by op. None of them but the slopes depends on an operand's value.
 ELEMENTWISE = {
@@ -24,12 +25,15 @@ ELEMENTWISE = {
     "hardshrink": ("within",),
     "hardsigmoid": ("input",),
     "hardtanh": ("input", "min_val", "max_val"),
+    "ldexp": ("exponent",),
     "leaky_relu": ("input", "negative_slope"),
     "maximum": ("input", "other"),
     "minimum": ("input", "other"),
     "nan_to_num": ("finite",),
     "neg": (),
+    "nextafter": ("input", "other"),
     "rad2deg": (),
+    "relu": ("value",),
     "relu6": ("input", "min_val", "max_val"),
     "remainder": ("input", "other"),
     "round": (),
@@ -55,7 +59,17 @@ def scaled(g: Tensor, slope: Tensor) -> Tensor:
 
 def _elementwise(saved: Saved, g: Tensor) -> Gradients:
     saved.ignore(*ELEMENTWISE[saved.node.op_name.removesuffix("_")])
-    return [None if slope is None else scaled(g, slope) for slope in slopes(saved, g)]
+    return [None if edge is None else _by_slope(saved, i, g) for i, edge in enumerate(saved.node.edges)]
+
+
+def _by_slope(saved: Saved, index: int, g: Tensor) -> Tensor:
+    """Return what the closure returns for an operand: g times a slope, which is its own adjoint."""
+
+    def scale(h: Array) -> Array:
+        entry: Array = saved.entry(index, h)
+        return entry
+
+    return linear_map(g, scale, scale)
 
 
 RULES.update(dict.fromkeys(ELEMENTWISE, _elementwise))

@@ -8,7 +8,7 @@ from tallow.autograd.graph import edge_to
 from tallow.autograd.recorded.definitions import defined, unread
 from tallow.autograd.recorded.reductions import of_norm
 from tallow.autograd.recorded.rules import difference, rule
-from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
+from tallow.autograd.recorded.saved import Gradients, Saved, connected, no_rule
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.ops.cross import linalg_cross
@@ -41,7 +41,7 @@ def _addmm(saved: Saved, g: Tensor) -> Gradients:
 @rule("linear")
 def _linear(saved: Saved, g: Tensor) -> Gradients:
     x, weight = saved.operand("input"), saved.operand("weight", 1)
-    saved.ignore("rounded", "product")
+    saved.ignore("rounded", "product", "count")
     if weight.ndim == 1:
         raise no_rule(saved.node, "the weight is a vector")
     count = math.prod(x.shape[:-1])
@@ -97,9 +97,10 @@ def _cdist(saved: Saved, g: Tensor) -> Gradients:
         back = weight.transpose(-1, -2)
         return [a * weight.sum(-1, keepdim=True) - weight @ b, b * back.sum(-1, keepdim=True) - back @ a]
     norm = saved.inside("backward")
-    span, order, reduced = norm.constant("x"), norm.constant("ord"), norm.constant("reduced_shape")
-    norm.ignore("y")
+    span, order = norm.constant("x"), norm.constant("ord")
+    norm.ignore("reduced_shape")
     places = zip(saved.node.edges, (-2, -3), strict=True)
     edges = [None if edge is None else edge_to(unread(edge, span.dtype).unsqueeze(dim)) for edge, dim in places]
-    of_span = of_norm(difference(span, edges), order, reduced, g)
+    y = connected(norm.constant("y")[..., 0], saved.node).unsqueeze(-1)
+    of_span = of_norm(difference(span, edges), order, y, g.unsqueeze(-1))
     return [of_span.sum(-2), -of_span.sum(-3)]

@@ -70,23 +70,35 @@ def _norm(saved: Saved, g: Tensor) -> Gradients:
         inner.ignore("input", "value", "axes")
         saved.ignore("x")
         return [None if slope is None else scaled(g.reshape(reduced), slope) for slope in slopes(saved, g)]
-    x, order, reduced = saved.operand("x"), saved.constant("ord"), saved.constant("reduced_shape")
-    saved.ignore("y")
-    if order < 1:
-        raise no_rule(saved.node, f"ord={order}")
-    return [of_norm(x, order, reduced, g)]
+    x = saved.operand("x")
+    if not saved.has("ord"):  # of order 0
+        return [x.detach() * 0]
+    order, reduced = saved.constant("ord"), saved.constant("reduced_shape")
+    y = connected(saved.constant("y").reshape(saved.node.shape), saved.node)
+    return [of_norm(x, order, y.reshape(reduced), g.reshape(reduced))]
 
 
-def of_norm(x: Tensor, order: float, reduced: Sequence[int], g: Tensor) -> Tensor:
-    """Return the gradient of the norm of x, whose shape is `reduced` with the dims kept."""
-    g, sign = g.reshape(reduced), x.sign().detach()
+@rule("distance")
+def _distance(saved: Saved, g: Tensor) -> Gradients:
+    if not saved.has("sizes"):  # of a finite order
+        return _norm(saved, g)
+    saved.ignore("differences", "sizes", "value")
+    return [None if slope is None else scaled(g.unsqueeze(-1), slope) for slope in slopes(saved, g)]
+
+
+def of_norm(x: Tensor, order: float, y: Tensor, g: Tensor) -> Tensor:
+    """Return the gradient of the norm of x; y is the norm, and it and g have the dims kept."""
+    sign = x.sign().detach()
     if order == 1:
         return sign * g
-    dims = _kept(x.shape, reduced)
-    total = (x * sign) ** order
-    y = (total.sum(dims, keepdim=True) if dims else total) ** (1 / order)
-    scaled = (g * y ** (1 - order)).masked_fill(y.detach() == 0, 0)
-    return sign * (x * sign) ** (order - 1) * scaled
+    is_flat = y.detach() == 0
+    scaled = (g * y.masked_fill(is_flat, 1) ** (1 - order)).masked_fill(is_flat, 0)
+    if order == 2:
+        return x * scaled
+    size = x * sign
+    if order < 1:
+        size = size.masked_fill(x.detach() == 0, 1)
+    return sign * size ** (order - 1) * scaled
 
 
 @rule("prod")

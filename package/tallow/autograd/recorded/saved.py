@@ -108,7 +108,7 @@ def connected(array: Array, edge: Edge | None) -> Tensor:
     """
     if edge is None or not hasattr(array, "shape"):
         return from_array(np.asarray(array) if np.isscalar(array) else array)
-    if type(edge) is not Node and type(edge) is not Output:  # a leaf
+    if not isinstance(edge, Node | Output):  # a leaf
         if edge.array is array:
             return edge
         if edge.array.shape != array.shape:

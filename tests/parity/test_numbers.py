@@ -1,0 +1,58 @@
+"""Functions of Python numbers alone return what PyTorch returns, or raise as it does."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from tallow.ops import OPS
+
+torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
+
+from support.agreement import assert_agree  # noqa: E402 - imports torch
+
+NAMES = sorted(
+    name
+    for op in OPS.values()
+    for name in (op.name, *op.aliases)
+    if "tl" in op.places and hasattr(torch, name) and all(i in op.numbers for i, _ in op.operands)
+)
+NUMBERS = (7, 2.5, -3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_numbers(name: str) -> None:
+    for a, b in product(NUMBERS, repeat=2):
+        assert_agree(f"m.{name}({a}, {b})")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "m.add(True, True)",
+        "m.add(True, 2)",
+        "m.mul(True, 2.5)",
+        "m.div(True, True)",
+        "m.add(1, 2.5, alpha=2)",
+        "m.add(1, 2, alpha=2.5)",
+        "m.sub(2.5, 1, alpha=2)",
+        "m.div(7, 2, rounding_mode='floor')",
+        "m.div(-7.5, 2, rounding_mode='trunc')",
+        "m.mul(np.float64(2), 3)",
+        "m.add(np.int8(100), np.int8(100))",
+        "m.add(1, 2, out=m.empty(0))",
+        "m.add(None, 1)",
+        "m.where(m.tensor([True, False]), 1, 2.5)",
+        "m.atan2(1.0, 2.0)",
+        "m.sin(1.0)",
+        "m.special.xlogy(1, 2)",
+        "m.nn.functional.relu(1.0)",
+    ],
+)
+def test_numbers_in_other_calls(expression: str) -> None:
+    assert_agree(expression)
+
+
+def test_there_are_functions_to_test() -> None:
+    assert {"add", "subtract", "true_divide", "floor_divide", "pow", "eq", "bitwise_and"} <= set(NAMES)

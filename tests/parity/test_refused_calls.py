@@ -1,0 +1,169 @@
+"""Calls that PyTorch refuses are refused, with an error that derives from PyTorch's, and with its words."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import tallow as tl
+
+# Calls, each with a part of PyTorch's message that people search for.
+SUBTRACTION = "with a bool tensor is not supported"
+CALLS = {
+    "m.tensor(1.5) - m.tensor(True)": SUBTRACTION,
+    "m.tensor([1.5]) - True": SUBTRACTION,
+    "m.tensor([True]) - 1": SUBTRACTION,
+    "2 - m.tensor([True])": SUBTRACTION,
+    "True - m.tensor([1.5])": SUBTRACTION,
+    "m.rsub(m.tensor([1.5]), True)": SUBTRACTION,
+    "m.sub(m.tensor([1.5]), m.tensor([True]))": SUBTRACTION,
+    "m.sub(m.tensor([1.5]), m.tensor([True]), alpha=2)": SUBTRACTION,
+    "m.tensor([1.5]).sub_(m.tensor([True]))": SUBTRACTION,
+    "m.tensor([1.5]).__isub__(True)": SUBTRACTION,
+    "m.tensor([1.5], requires_grad=True) - m.tensor([True])": SUBTRACTION,
+    "m.tensor([True]) - m.tensor([False])": "Subtraction, the `-` operator, with",
+}
+FLOATS = (
+    "gelu silu elu selu celu mish softplus hardswish hardsigmoid leaky_relu logsigmoid softshrink hardshrink "
+    "softmax(0) log_softmax(0) rms_norm((2,)) layer_norm((2,)) glu"
+)
+for name in FLOATS.split():
+    function, _, argument = name.partition("(")
+    CALLS[f"m.nn.functional.{function}(m.tensor([1, 2]){', ' + argument if argument else ')'}"] = (
+        "not implemented for 'Long'"
+    )
+CALLS |= {
+    "m.nn.functional.mse_loss(m.tensor([1]), m.tensor([2]))": "not implemented for 'Long'",
+    "m.nn.functional.huber_loss(m.tensor([1]), m.tensor([2]))": "not implemented for 'Long'",
+    "m.nn.functional.cross_entropy(m.zeros(2, 3, dtype=m.int64), m.tensor([0, 1]))": "not implemented for 'Long'",
+    "m.nn.functional.threshold(m.tensor([True]), 0, 0)": "not implemented for 'Bool'",
+    "m.nn.functional.max_pool1d(m.zeros(1, 1, 4, dtype=m.bool), 2)": "not implemented for 'Bool'",
+    "m.histc(m.tensor([1]), 3)": "not implemented for 'Long'",
+    "m.tensor([1.5]) & m.tensor([1.5])": "not implemented for 'Float'",
+    "m.tensor([1.5]) << 1": "not implemented for 'Float'",
+    "m.arange(3, dtype=m.bool)": "not implemented for 'Bool'",
+    "m.rand(3, dtype=m.int64)": "not implemented for 'Long'",
+}
+
+
+HALVES = "det inv svd qr cholesky eigh pinv slogdet eigvalsh svdvals"
+CALLS |= {f"m.linalg.{name}(m.eye(2).half())": "Half" for name in HALVES.split()}
+CALLS |= {
+    "m.cdist(m.eye(2).half(), m.eye(2).half())": "not implemented for 'Half'",
+    "m.tensor([1, 2]).cumsum(0, dtype=m.bool)": "not implemented for 'Bool'",
+    "m.tensor([1, 2]).cumprod(0, dtype=m.bool)": "not implemented for 'Bool'",
+    "m.median(m.tensor([True]))": "not implemented for 'Bool'",
+    "m.linspace(0, 1, 3, dtype=m.bool)": "not implemented for 'Bool'",
+    "m.randperm(3, dtype=m.bool)": "not implemented for 'Bool'",
+    "m.bincount(m.tensor([1.0]))": "not implemented for 'Float'",
+    "m.lerp(m.tensor([1]), m.tensor([2]), 0.5)": "not implemented for 'Long'",
+    "m.nn.functional.nll_loss(m.zeros(2, 3, dtype=m.int64), m.tensor([0, 1]))": "not implemented for 'Long'",
+    "m.nn.functional.multi_margin_loss(m.zeros(2, 3, dtype=m.int64), m.tensor([0, 1]))": "not implemented for 'Long'",
+    "m.nn.functional.binary_cross_entropy(m.tensor([1]), m.tensor([1]))": "not implemented for 'Long'",
+    "m.nn.functional.gaussian_nll_loss(m.tensor([1]), m.tensor([1]), m.tensor([1]))": "Long",
+    "m.nn.functional.soft_margin_loss(m.tensor([1]), m.tensor([1]))": "Long",
+    "m.nn.functional.dropout(m.tensor([1, 2]))": "Long",
+    "m.zeros(2, dtype='float32')": "dtype",
+    "m.tensor([1.0], dtype='float32')": "dtype",
+    "m.Size('ab')": "takes an iterable of 'int' (item 0 is 'str')",
+    "m.Size([1.5])": "takes an iterable of 'int' (item 0 is 'float')",
+    "m.zeros(2).requires_grad_('a')": "requires_grad",
+    "m.zeros(2).requires_grad_(1)": "requires_grad",
+    "m.linspace(0, 1, 2.5)": "linspace",
+    "m.logspace(0, 1, 3.0)": "logspace",
+    "m.zeros(2, 2).sum(dim=True)": "bool",
+    "m.promote_types(1, 2)": "promote_types",
+    "m.from_numpy(np.array(['a']))": "can't convert",
+    "m.zeros(2)['a']": "invalid data type 'str'",
+    "'a' in m.zeros(2)": "Tensor.__contains__ only supports Tensor or scalar",
+    "None in m.zeros(2)": "Tensor.__contains__ only supports Tensor or scalar",
+    "[1, 2][m.tensor([1, 1])]": "only integer tensors of a single element can be converted to an index",
+    "m.nn.Embedding(3, 2, padding_idx=9)": "padding_idx",
+    "m.nn.Hardtanh(1, -1)": "must be greater than min_val",
+    "m.nn.MultiheadAttention(5, 2)": "embed_dim must be divisible by num_heads",
+    "m.nn.functional.pad(m.zeros(2), (1, 1), mode='foo')": "unrecognised padding mode",
+    "m.nn.functional.interpolate(m.zeros(1, 1, 2, 2), scale_factor=2, mode='linear')": "but linear mode needs 3D input",
+    "m.zeros(2, 3) @ m.zeros(2, 3)": "shapes cannot be multiplied",
+    "m.nn.Linear(2, 3)(m.zeros(4, 5))": "shapes cannot be multiplied",
+    "m.addmm(m.zeros(2, 2), m.zeros(2, 3), m.zeros(2, 3))": "shapes cannot be multiplied",
+    "m.zeros(2, 3) + m.zeros(2, 4)": "must match the size of tensor b (4) at non-singleton dimension 1",
+    "m.zeros(2, 3).mul_(m.zeros(2, 4))": "must match the size of tensor b (4) at non-singleton dimension 1",
+    "m.where(m.zeros(2) > 0, m.zeros(3), m.zeros(3))": "must match the size of tensor",
+    "(m.zeros(2, requires_grad=True) * 1).backward(m.zeros(3))": "Mismatch in shape: grad_output[0] has a shape of",
+    "m.zeros(2, requires_grad=True).numpy()": "can't call numpy() on Tensor that requires grad",
+    "m.zeros(3, 2).t().view(6)": "view size is not compatible with input tensor's size and stride",
+    "m.zeros(2).expand(3)": "must match the existing size (2) at non-singleton dimension 0",
+    "bool(m.zeros(2))": "Boolean value of Tensor with more than one value is ambiguous",
+    "m.zeros(3)[5]": "index 5 is out of bounds for dimension 0 with size 3",
+    "m.zeros(3)[m.tensor([5])]": "index 5 is out of bounds for dimension 0 with size 3",
+    "m.nn.Embedding(3, 2)(m.tensor([5]))": "index out of range",
+    "m.index_select(m.zeros(3), 0, m.tensor([5]))": "index out of range",
+    "m.cat([m.zeros(2, 3), m.zeros(2, 4)])": "Sizes of tensors must match except in dimension",
+    "m.stack([m.zeros(2), m.zeros(3)])": "stack expects each tensor to be equal size",
+    "m.nn.Conv2d(2, 3, 9)(m.zeros(1, 2, 5, 5))": "Kernel size can't be greater than actual input size",
+    "m.tensor([[1], [1, 2]])": "expected sequence of length",
+    "m.einsum('ij,jk', m.zeros(2, 3), m.zeros(4, 5))": "does not broadcast with previously seen size 3",
+    "m.mm(m.zeros(2, 2), m.zeros(2, 2, dtype=m.float64))": "to have the same dtype",
+    "m.multinomial(m.tensor([-1.0, 2.0]), 1)": "probability tensor contains either `inf`, `nan` or element < 0",
+    "m.split(m.zeros(4), [1, 2])": "expects split_sizes to sum exactly to 4",
+    "m.topk(m.zeros(4), 5)": "selected index k out of range",
+    "m.zeros(2, 3).permute(0)": "number of dimensions in the tensor input does not match",
+    "m.nn.LSTM(2, 3)(m.zeros(2, 2, 5))": "input.size(-1) must be equal to input_size",
+    "m.device('foo')": "Expected one of cpu, cuda, ipu, xpu",
+    "m.zeros(2).to('foo:1')": "Expected one of cpu, cuda, ipu, xpu",
+    "m.nn.functional.pdist(m.eye(2).half())": "not implemented for 'Half'",
+    "m.bmm(m.zeros(2, 2, 3), m.zeros(2, 2, 3))": "Expected size for first two dimensions of batch2 tensor to be: [",
+    "m.bmm(m.zeros(2, 2, 3), m.zeros(3, 3, 2))": "Expected size for first two dimensions of batch2 tensor to be: [",
+    "m.baddbmm(m.zeros(2, 2, 3), m.zeros(2, 2, 3), m.zeros(2, 2, 3))": "first two dimensions of batch2",
+    "m.nn.Linear(2, 2)(m.zeros(1, 2, dtype=m.float64))": "must have the same dtype",
+    "m.zeros(3).copy_(m.zeros(2))": "must match the size of tensor b",
+    "m.nn.Linear(2, 2).load_state_dict({'weight': m.zeros(2, 2)})": "Missing key(s) in state_dict",
+    "m.nn.Linear(2, 2).load_state_dict({'x': m.zeros(1)}, strict=True)": "Unexpected key(s) in state_dict",
+    "m.nn.Linear(2, 2).load_state_dict({'weight': m.zeros(3, 2)})": "size mismatch for weight",
+    "m.nn.Linear(2, 2).load_state_dict({'weight': m.zeros(3, 2)}, strict=False)": "size mismatch for weight",
+    "m.nn.functional.pad(m.zeros(2), (1, 1), mode='reflect')": "Padding size 2 is not supported for 1D input tensor",
+    "m.nn.functional.pad(m.zeros(2, 2), (1, 1, 1, 1), mode='replicate')": "Padding size 4 is not supported",
+    "m.nn.functional.pad(m.zeros(2, 2), (1, 1, 1, 1), mode='circular')": "Padding size 4 is not supported",
+}
+
+REQUIRES_GRAD = "zeros(2{}) full((2,), 1.0{}) arange(2.0{}) eye(2{}) rand(2{}) tensor([1.0]{}) zeros_like(m.zeros(2){})"
+for call in re.findall(r"\S+\(.*?\{\}\)", REQUIRES_GRAD):
+    CALLS |= {f"m.{call.format(f', requires_grad={value}')}": "requires_grad" for value in ("'a'", "1")}
+
+# A bool is no integer. Where the message lists the overloads, it names the type.
+BOOLS = (
+    "softmax(True) log_softmax(True) unsqueeze(True) transpose(True,0) cumsum(dim=True) argmax(True) topk(True) "
+    "chunk(True) split(True) unbind(True) diagonal(True) triu(True) roll(True,0) select(0,True) narrow(0,True,1) "
+    "narrow(0,0,True) gather(True,m.zeros(1,1,dtype=m.int64)) flatten(True) max(True)"
+)
+CALLS |= {f"m.zeros(2, 2).{call}": "bool" for call in BOOLS.split()}
+
+LAYERS = (
+    "Linear(-1,1) Linear(1,-1) Embedding(-1,2) EmbeddingBag(2,-1) Conv1d(-1,1,1) Conv2d(1,1,-1) "
+    "ConvTranspose3d(1,-1,1) LayerNorm(-1) RMSNorm(-1) BatchNorm1d(-1) GroupNorm(1,-1) InstanceNorm2d(-1,affine=True) "
+    "LSTMCell(-1,2) GRUCell(2,-1) PReLU(-1)"
+)
+CALLS |= {f"m.nn.{call}": "Trying to create tensor with negative dimension" for call in LAYERS.split()}
+FACTORIES = "ones(2,-1) empty(-1) full((-1,),1.0) rand(-1) randn(-1) randint(0,3,(-1,)) zeros(2).new_zeros(-1)"
+CALLS |= {f"m.{call}": "Trying to create tensor with negative dimension" for call in FACTORIES.split()}
+
+
+def error_of(module: Any, call: str) -> Exception | None:
+    try:
+        eval(call, {"m": module, "np": np})
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_refused_calls(call: str) -> None:
+    theirs, ours = error_of(torch, call), error_of(tl, call)
+    assert theirs is not None
+    assert isinstance(ours, type(theirs)), repr(ours)
+    for message in (str(theirs), str(ours)):
+        assert re.search(re.escape(CALLS[call]), message, re.IGNORECASE), message

@@ -25,8 +25,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.fused.affine import Matrix, check_dtypes, widened
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.fused.affine import Matrix, check_dtypes, product
 from tallow.kernels.int8_rows import Int8Rows, read, write
 from tallow.kernels.table import ARRAY, kernel, run
 
@@ -226,31 +225,25 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     scores_GNS = query_GNK @ keys_GSK.transpose(0, 2, 1) * np.float32(block.head_width**-0.5)
     weights_GNS = xp.exp(scores_GNS - scores_GNS.max(axis=-1, keepdims=True))
     weights_GNS /= weights_GNS.sum(axis=-1, keepdims=True)
-    h = x.reshape(-1) + _times(block.output, (weights_GNS @ values_GSK).reshape(-1))
+    h = x.reshape(-1) + product((weights_GNS @ values_GSK).reshape(-1), block.output)
 
     m = _rms_norm(h, block.mlp_norm, block.eps)
     if block.gate is None or block.up is None or block.down is None:
         assert block.mlp is not None
         return (h + block.mlp(m.reshape(1, -1)).reshape(-1)).reshape(x.shape)
-    gate = _times(block.gate, m)
+    gate = product(m, block.gate)
     gate /= 1 + xp.exp(-gate)
-    y = h + _times(block.down, gate * _times(block.up, m))
+    y = h + product(gate * product(m, block.up), block.down)
     return y.reshape(x.shape)
 
 
 def _heads(block: DecodeBlock, x_D: Array, matrix: Matrix, bias: Array | None, norm: Array | None) -> Array:
-    y = _times(matrix, x_D)
+    y = product(x_D, matrix)
     if bias is not None:
         y = y + bias
     if norm is not None:
         y = run("rms_norm", y.reshape(-1, norm.shape[0]), norm, block.eps)
     return y.reshape(-1, block.head_width)
-
-
-def _times(matrix: Matrix, x: Array) -> Array:
-    if isinstance(matrix, BlockMatrix):
-        return run("quantized_linear", x, matrix.blocks, matrix.format, None)
-    return widened(matrix) @ x
 
 
 def _rms_norm(x_D: Array, weight_D: Array, eps: float) -> Array:

@@ -18,9 +18,7 @@ from dataclasses import dataclass, field
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.fused.affine import Affine, Matrix, check_dtypes, times
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.quantized import QuantizedMatrix
+from tallow.fused.affine import Matrix, check_dtypes, product
 from tallow.kernels.table import ARRAY, kernel, run
 
 
@@ -70,13 +68,5 @@ def experts(x: Array, blocks: Sequence[ExpertBlock], weights: Array) -> Array:
     check_call(x, blocks, weights)
     total = array_module(x).zeros_like(x)
     for block, weight in zip(blocks, weights, strict=True):
-        total += weight * _times(run("silu_mul", _times(x, block.gate), _times(x, block.up)), block.down)
+        total += weight * product(run("silu_mul", product(x, block.gate), product(x, block.up)), block.down)
     return total
-
-
-def _times(x: Array, matrix: Matrix) -> Array:
-    if isinstance(matrix, BlockMatrix):
-        return run("quantized_linear", x, matrix.blocks, matrix.format, None)
-    if isinstance(matrix, QuantizedMatrix):
-        return times(x, Affine(matrix, None))
-    return run("linear", x, matrix, None)

@@ -16,12 +16,10 @@ import numpy.typing as npt
 from tallow import devices, dtypes, kernels
 from tallow.dtypes import Array
 from tallow.errors import DimensionError
-from tallow.fused.affine import Affine, Matrix
+from tallow.fused.affine import Affine, Matrix, memory, product, rows
 from tallow.fused.cross_decode_block import CrossDecodeBlock
 from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.decode_stack import DecodeStack
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.quantized import QuantizedMatrix
 from tallow.kernels.table import ARRAY
 from tallow.nn.cache import KVCache
 
@@ -85,7 +83,7 @@ class DecodeStep:
         self._stack = DecodeStack(blocks, norm_scale, eps)
         self._memory = list(_memory(cache))
         self._head = head
-        self.device = devices.device_of(_array(head))
+        self.device = devices.device_of(memory(head))
         runner = getattr(devices.get_backend(self.device.type), "decode_runner", None)
         # Not self._on_host: a step that refers to itself keeps the cache's memory until a garbage collection.
         self._runner: Runner | None = None if runner is None else runner(self)
@@ -119,7 +117,7 @@ class DecodeStep:
             places_BT3[:, :, 2] = np.minimum(cache.padding[:, None], places_BT3[:, :, 1])
         hidden = self._hidden(self._checked(tokens_BT.reshape(-1)), places_BT3.reshape(-1, 3))
         cache.advance(count)
-        return _projected(hidden.reshape(batch, count, -1)[:, -last:], self._head)
+        return product(hidden.reshape(batch, count, -1)[:, -last:], self._head)
 
     def read_at(self, tokens: Sequence[int], places: Sequence[tuple[int, int]], wanted: Sequence[int]) -> Array:
         """Store each token at its place, a row of the cache and a position in it; return logits (len(wanted), V).
@@ -135,7 +133,7 @@ class DecodeStep:
         tokens_N = self._checked(np.array(tokens, np.int64))
         if self._runner is not None:
             return self._runner.read(tokens_N, places_N3)[list(wanted)]
-        return _projected(self._hidden(tokens_N, places_N3)[list(wanted)], self._head)
+        return product(self._hidden(tokens_N, places_N3)[list(wanted)], self._head)
 
     def _checked(self, tokens_N: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         size = self.embedding.shape[0]
@@ -149,14 +147,14 @@ class DecodeStep:
 
     def can_read(self, batch: int, count: int, cache: KVCache) -> bool:
         """Return whether `read` takes `count` new tokens of each text, and is not slower than the modules."""
-        rows = batch * count
-        if rows > self.most_rows or batch != cache.batch:
+        total = batch * count
+        if total > self.most_rows or batch != cache.batch:
             return False
-        if count == 1 or rows <= FEW_ROWS:
+        if count == 1 or total <= FEW_ROWS:
             return True
         if isinstance(self._head, np.ndarray) and kernels.info().library.endswith("-v4"):
             return False
-        return rows * (cache.length + count) <= MOST_PAIRS
+        return total * (cache.length + count) <= MOST_PAIRS
 
     def _outside(self, token: int) -> DimensionError:
         return DimensionError(f"token {token} is outside the vocabulary of {self.embedding.shape[0]}")
@@ -166,14 +164,14 @@ class DecodeStep:
 
     def embedded(self, tokens: int | slice | Array) -> Array:
         """Return the embeddings of tokens."""
-        return _rows(self.embedding, tokens)
+        return rows(self.embedding, tokens)
 
     def logits(self, embedded: Array, places: int | Array) -> Array:
         """Return the logits that follow tokens; keys and values are stored at `places`, as `decode_blocks` takes them.
 
         Shapes:  embedded (D,) or (N, D) -> (V,) or (N, V)
         """
-        return _projected(kernels.run("decode_blocks", dtypes.widen(embedded), self._stack, places), self._head)
+        return product(kernels.run("decode_blocks", dtypes.widen(embedded), self._stack, places), self._head)
 
     def backends(self, places: int | Array = 0) -> list[str]:
         """Return the backend that computes each block, and whether it calls a module."""
@@ -189,24 +187,6 @@ class DecodeStep:
 
 def _memory(cache: KVCache) -> Iterator[Array]:
     return chain.from_iterable(map(attrgetter("keys", "values"), cache.layers))
-
-
-def _array(matrix: Matrix) -> Array:
-    if isinstance(matrix, BlockMatrix):
-        return matrix.blocks
-    return matrix.codes if isinstance(matrix, QuantizedMatrix) else matrix
-
-
-def _rows(table: Matrix, tokens: int | slice | Array) -> Array:
-    return table.rows(tokens) if isinstance(table, BlockMatrix | QuantizedMatrix) else table[tokens]
-
-
-def _projected(hidden: Array, head: Matrix) -> Array:
-    if isinstance(head, BlockMatrix):
-        return kernels.run("quantized_linear", hidden, head.blocks, head.format, None)
-    if isinstance(head, QuantizedMatrix):
-        return kernels.run("weight_only_linear", hidden, head.codes, head.scales, None, head.shifts)
-    return kernels.run("linear", hidden, head, None)
 
 
 class CrossDecodeStep:
@@ -243,12 +223,12 @@ class CrossDecodeStep:
         return True
 
     def __call__(self, tokens: Sequence[int], cache: KVCache) -> Array:
-        x_BD = dtypes.widen(_rows(self._embedding, np.array(tokens))) + dtypes.widen(self._positions[cache.length])
+        x_BD = dtypes.widen(rows(self._embedding, np.array(tokens))) + dtypes.widen(self._positions[cache.length])
         for block, layer, cross in zip(self._blocks, cache.layers, self._cross, strict=True):
             x_BD = kernels.run("cross_decode_block", x_BD, block, layer.keys, layer.values, *cross, cache.length)
         cache.advance(1)
         hidden_BD = kernels.run("layer_norm", x_BD, *self._norm, self._eps)
-        return _projected(hidden_BD, self._head)
+        return product(hidden_BD, self._head)
 
 
 def cross_backend(block: CrossDecodeBlock) -> str:

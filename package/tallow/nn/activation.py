@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, FailedAssertionError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
@@ -121,7 +121,9 @@ class Hardtanh(Module):
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
-            raise ArgumentError(f"Hardtanh: max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
+            raise FailedAssertionError(
+                f"Hardtanh: max_val ({self.max_val}) must be greater than min_val ({self.min_val})"
+            )
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)

@@ -1,4 +1,4 @@
-"""Causal attention for decoder models, and splitting into heads."""
+"""Attention of decoder models, causal or to both sides, masks, and splitting into heads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.creation import arange
 from tallow.core.tensor import Tensor, wrap
 from tallow.nn import functional as F
 
@@ -30,6 +31,22 @@ def key_mask(attention_mask_BS: Tensor) -> Tensor:
     Shapes:  (B, S) -> (B, 1, 1, S), bool
     """
     return attention_mask_BS.bool()[:, None, None, :]
+
+
+def local_mask(tokens_BT: Tensor, keys: Tensor | None, distance: int) -> Tensor | None:
+    """Return the mask of the keys that are not further than `distance` from their query; None if it hides none.
+
+    Args:    keys: the mask of keys that any query may see; a query sees itself in any case, so that padding far from
+                   text has a result
+    Shapes:  keys (B, 1, 1, T) -> (B, 1, T, T) or (T, T), bool
+    """
+    length = tokens_BT.shape[1]
+    if length <= distance + 1:
+        return keys
+    positions_T = arange(length, device=tokens_BT.device)
+    apart_TT = (positions_T[:, None] - positions_T).abs()
+    near_TT = apart_TT <= distance
+    return near_TT if keys is None else near_TT & (keys | (apart_TT == 0))
 
 
 def cross_attention(
@@ -120,6 +137,30 @@ def causal_attention(
         scale=scale,
         enable_gqa=q_BHTK.shape[1] != k_BGSK.shape[1],
     )
+
+
+def two_sided_attention(
+    q_BHTK: Tensor,
+    k_BGTK: Tensor,
+    v_BGTK: Tensor,
+    mask: Tensor | None,
+    *,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+    softcap: float | None = None,
+) -> Tensor:
+    """Attend from each position to those before and after it.
+
+    Args:
+        mask: bool, as `scaled_dot_product_attention` takes it; None means all positions.
+        scale, dropout_p, softcap: as `causal_attention`.
+
+    Returns: (B, H, T, K)
+    """
+    if softcap is not None:
+        return _capped_attention(q_BHTK, k_BGTK, v_BGTK, mask, scale, softcap, dropout_p)
+    grouped = q_BHTK.shape[1] != k_BGTK.shape[1]
+    return F.scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, mask, dropout_p, scale=scale, enable_gqa=grouped)
 
 
 def soft_cap(x: Tensor, cap: float | None) -> Tensor:

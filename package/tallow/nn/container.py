@@ -9,6 +9,7 @@ from typing import Any
 
 from tallow.errors import ArgumentTypeError, DimensionError
 from tallow.nn.module import Module
+from tallow.ops.dims import as_int
 
 
 class _Numbered(Module):
@@ -24,7 +25,7 @@ class _Numbered(Module):
         return any(child is module for child in self._modules.values())
 
     def _key(self, index: int) -> str:
-        length = len(self._modules)
+        length, index = len(self._modules), as_int(index, type(self).__name__)
         if not -length <= index < length:
             raise DimensionError(f"index {index} is out of range of {type(self).__name__} of length {length}")
         return next(islice(self._modules, index % length, None))

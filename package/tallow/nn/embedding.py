@@ -6,12 +6,13 @@ from typing import Any
 
 from tallow.autograd import no_grad
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import FailedAssertionError, ShapeError
 from tallow.functions.embedding import refuse_sparse
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter, empty_parameter
+from tallow.ops.dims import as_int
 
 
 class _EmbeddingTable(Module):
@@ -35,8 +36,11 @@ class _EmbeddingTable(Module):
     ) -> None:
         super().__init__()
         refuse_sparse(type(self).__name__, sparse)
+        name = type(self).__name__
+        num_embeddings, embedding_dim = as_int(num_embeddings, name), as_int(embedding_dim, name)
+        padding_idx = None if padding_idx is None else as_int(padding_idx, name)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ArgumentError(f"padding_idx={padding_idx} is out of range for {num_embeddings} embeddings")
+            raise FailedAssertionError(f"padding_idx={padding_idx} is out of range for {num_embeddings} embeddings")
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings

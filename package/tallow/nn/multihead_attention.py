@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
+from tallow.errors import FailedAssertionError
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.linear import NonDynamicallyQuantizableLinear
@@ -49,8 +49,8 @@ class MultiheadAttention(Module):
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise ArgumentError(
-                f"MultiheadAttention: embed_dim={embed_dim} must be a positive multiple of num_heads={num_heads}"
+            raise FailedAssertionError(
+                f"embed_dim must be divisible by num_heads, and both positive, got {embed_dim} and {num_heads}"
             )
         self.embed_dim = embed_dim
         self.kdim = embed_dim if kdim is None else kdim

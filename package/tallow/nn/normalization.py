@@ -10,6 +10,7 @@ from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import empty_parameter
+from tallow.ops.dims import as_ints
 
 
 class LayerNorm(Module):
@@ -32,7 +33,7 @@ class LayerNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _as_shape(normalized_shape)
+        self.normalized_shape = as_ints(normalized_shape, type(self).__name__)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         shape = self.normalized_shape
@@ -78,7 +79,7 @@ class RMSNorm(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _as_shape(normalized_shape)
+        self.normalized_shape = as_ints(normalized_shape, type(self).__name__)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         shape = self.normalized_shape
@@ -95,7 +96,3 @@ class RMSNorm(Module):
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
-def _as_shape(shape: int | Sequence[int]) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(shape)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from tallow import devices, dtypes
+from tallow.core.creation import as_size
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError
 
@@ -16,10 +17,10 @@ class Parameter(Tensor):
     Args:    as torch.nn.Parameter
     """
 
-    def __init__(self, data: Tensor, requires_grad: bool = True) -> None:
-        if not isinstance(data, Tensor):
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
+        if data is not None and not isinstance(data, Tensor):
             raise ArgumentTypeError(f"Parameter of {type(data).__name__}", hint="pass a Tensor: tl.tensor(...)")
-        super().__init__(data, requires_grad=requires_grad)
+        return super().__new__(cls, *([] if data is None else [data]), requires_grad=requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         """Return a copy without the gradient, as in PyTorch."""
@@ -37,11 +38,14 @@ class Buffer(Tensor):
     Args:    as torch.nn.Buffer; persistent: include it in `state_dict`
     """
 
-    def __init__(self, data: Tensor, *, persistent: bool = True) -> None:
-        if not isinstance(data, Tensor):
+    persistent: bool
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Self:
+        if data is not None and not isinstance(data, Tensor):
             raise ArgumentTypeError(f"Buffer of {type(data).__name__}", hint="pass a Tensor: tl.tensor(...)")
-        super().__init__(data)
+        self = super().__new__(cls, *([] if data is None else [data]))
         self.persistent = persistent
+        return self
 
 
 class _Uninitialized(Tensor):
@@ -52,6 +56,12 @@ class _Uninitialized(Tensor):
 
     _materialized_class: ClassVar[type[Tensor]]
     _target: dict[str, Any]  # the device and dtype to materialize with
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> Self:
+        self: Self = object.__new__(cls)
+        self._requires_grad = requires_grad
+        self._target = {"device": device, "dtype": dtype}
+        return self
 
     def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
         """Allocate memory for this shape, uninitialized. None keeps the device or dtype of the constructor."""
@@ -86,9 +96,8 @@ class UninitializedParameter(_Uninitialized, Parameter):
 
     _materialized_class = Parameter
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
-        self._requires_grad = requires_grad
-        self._target = {"device": device, "dtype": dtype}
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Self:
+        return super().__new__(cls, requires_grad, device, dtype)
 
 
 class UninitializedBuffer(_Uninitialized):
@@ -99,14 +108,10 @@ class UninitializedBuffer(_Uninitialized):
 
     _materialized_class = Tensor
 
-    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> None:
-        self._requires_grad = requires_grad
-        self._target = {"device": device, "dtype": dtype}
-
 
 def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Parameter:
     """Return an uninitialized parameter, which its layer fills. On device "meta" it takes no memory."""
     storage = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).storage
     target = devices.chosen(device)
-    array = devices.get_backend(target.type).module.empty(shape, storage)
+    array = devices.get_backend(target.type).module.empty(as_size(shape, "parameter"), storage)
     return Parameter(wrap(devices.move(array, target)))

@@ -163,7 +163,7 @@ class RNNBase(Module):
         """Return the checked initial states of all layers; zeros if `hx` is None."""
         name = type(self).__name__
         if x.shape[-1] != self.input_size:
-            raise ShapeError(f"{name}: expected input_size {self.input_size} features, got {tuple(x.shape)}")
+            raise ShapeError(f"{name}: input.size(-1) must be equal to input_size: {tuple(x.shape)}, {self.input_size}")
         weight = self.weight_ih_l0
         if x.dtype != weight.dtype:
             raise ArgumentError(
@@ -354,7 +354,9 @@ class RNNCellBase(Module):
                 raise ArgumentError(f"{name}: expected 1D or 2D input and states, got {tuple(tensor.shape)}")
         x = input if input.ndim == 2 else input[None]
         if x.shape[1] != self.input_size:
-            raise ShapeError(f"{name}: expected input_size {self.input_size} features, got {tuple(input.shape)}")
+            raise ShapeError(
+                f"{name}: input.size(-1) must be equal to input_size: {tuple(input.shape)}, {self.input_size}"
+            )
         if states is None:
             initial = zeros(len(x), self.hidden_size, dtype=x.dtype, device=x.device)
             states = (initial, initial) if mode == "LSTM" else (initial,)

@@ -88,6 +88,12 @@ def amplitude(scaling: Scaling | None, context: int | None = None) -> float:
     return 0.1 * math.log(factor) + 1
 
 
+def unread_entries(scaling: Scaling) -> list[str]:
+    """Return the entries that no type of scaling reads."""
+    known = {*UNSCALED, *(name for kind in SCALINGS.values() for name in (*kind.entries, *kind.optional))}
+    return [name for name in scaling if name not in known]
+
+
 def unscaled_length(scaling: Scaling | None, context: int | None) -> int | None:
     """Return the length up to which all texts have the same angles; None if that holds for every length."""
     kind = _kind(scaling or {})

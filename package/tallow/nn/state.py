@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from tallow import devices, dtypes
 from tallow.autograd.graph import note_write
+from tallow.core.apply import is_writable
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError, DeviceError
 
@@ -22,7 +21,7 @@ class IncompatibleKeys(NamedTuple):
     def __repr__(self) -> str:
         if not (self.missing_keys or self.unexpected_keys):
             return "<All keys matched successfully>"
-        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
 
 
 def load_state(
@@ -63,12 +62,14 @@ def load_state(
 
 def wrong_shape(name: str, theirs: Tensor, ours: Tensor) -> str:
     """Return the line of `misfit` for a tensor of the wrong shape."""
-    return f"  wrong shape  {name}: file {tuple(theirs.shape)}, model {tuple(ours.shape)}"
+    return f"  wrong shape  {name}: file {tuple(theirs.shape)}, model {tuple(ours.shape)} (size mismatch for {name})"
 
 
 def misfit(source: str, target: str, keys: IncompatibleKeys | None, problems: Sequence[str]) -> CheckpointError:
     """Return an error that lists every problem at once: names that differ (unless `keys` is None), and `problems`."""
-    lines = [f"{source} does not fit {target}"]
+    kinds = [] if keys is None else [("Missing", keys.missing_keys), ("Unexpected", keys.unexpected_keys)]
+    words = [f"{kind} key(s) in state_dict" for kind, names in kinds if names]  # PyTorch's, which programs look for
+    lines = [f"{source} does not fit {target}" + (f": {', '.join(words)}" if words else "")]
     if keys is not None:
         lines += [f"  missing      {name}" for name in keys.missing_keys]
         lines += [f"  unexpected   {name}" for name in keys.unexpected_keys]
@@ -87,7 +88,7 @@ def assign_value(tensor: Tensor, value: Tensor, share_memory: bool) -> None:
             "load_state_dict: the module is on device 'meta' and has no memory to copy into", hint="pass assign=True"
         )
     source = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
-    if isinstance(tensor.array, np.ndarray) and not tensor.array.flags.writeable:
+    if not is_writable(tensor.array):
         tensor.array = source.copy()
         return
     tensor.array[...] = source

@@ -507,7 +507,7 @@ def _check_param(param: Any, name: str) -> None:
         raise ArgumentTypeError(f"optimizer can only optimize Tensors, but parameter {name} is {type(param).__name__}")
     if not (param.is_leaf or param.retains_grad):
         raise ArgumentError(
-            f"can't optimize a non-leaf Tensor: parameter {name} is the output of {param.grad_fn!r}",
+            f"can't optimize a non-leaf Tensor: parameter {name} is the output of <{type(param.grad_fn).__name__}>",
             hint="pass the tensor it was computed from, or tensor.detach().requires_grad_()",
         )
 

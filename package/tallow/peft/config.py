@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tallow.errors import ArgumentError, CheckpointError, TokenizerError
-from tallow.models.config import read_entries, write_entries
+from tallow.models.config import read_entries, report_unknown, write_entries
 from tallow.text import patterns
 
 ADAPTER_CONFIG = "adapter_config.json"
@@ -29,6 +29,13 @@ NEUTRAL = frozenset(
     {
         *("auto_mapping", "peft_type", "peft_version", "revision", "megatron_config", "megatron_core"),
         *("loftq_config", "eva_config", "corda_config", "lora_ga_config", "qalora_group_size", "runtime_config"),
+    }
+)
+# Entries of peft's LoraConfig that change the result, by other products or other weights.
+REFUSED = frozenset(
+    {
+        *("alora_invocation_tokens", "arrow_config", "ensure_weight_tying", "layer_replication", "lora_bias"),
+        *("target_parameters", "trainable_token_indices", "use_bdlora", "use_dora", "use_qalora"),
     }
 )
 # Initial values that differ from those of tallow, but leave the base model unchanged: a file replaces them.
@@ -93,9 +100,11 @@ class LoraConfig:
         return alpha / (math.sqrt(r) if self.use_rslora else r)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Self:
+    def from_pretrained(cls, folder: str | Path, *, strict: bool = False) -> Self:
         """Read the `adapter_config.json` of a local folder.
 
+        Args:    strict: refuse every entry that is on and that tallow does not know; by default a TallowWarning names
+                 those that peft does not know either
         Raises:  CheckpointError when it is missing or not JSON, is not LoRA's, has an invalid entry, or has an entry
                  that changes the result and that tallow does not support
         """
@@ -106,11 +115,12 @@ class LoraConfig:
         if (kind := entries.get("peft_type")) != PEFT_TYPE:
             raise CheckpointError(f"{path}: peft_type is {kind!r:.100}; tallow supports {PEFT_TYPE}")
         known = {each.name for each in fields(cls)}
-        # Later versions of peft add entries; those that are off or empty change nothing.
-        unknown = [name for name, value in entries.items() if value and name not in known | NEUTRAL]
-        if unknown:
-            lines = [f"  {name} is {entries[name]!r:.100}" for name in unknown]
+        # Later versions of peft, and programs that train, add entries; those that are off or empty change nothing.
+        unknown = {name: value for name, value in entries.items() if value and name not in known | NEUTRAL}
+        if refused := [name for name in unknown if strict or name in REFUSED]:
+            lines = [f"  {name} is {entries[name]!r:.100}" for name in refused]
             raise CheckpointError("\n".join([f"{path} has entries that tallow does not support", *lines]))
+        report_unknown(unknown, f"{path}: LoraConfig")
         if entries.get("init_lora_weights") in OTHER_STARTS:
             del entries["init_lora_weights"]
         values = {name: value for name, value in entries.items() if name in known and value is not None}

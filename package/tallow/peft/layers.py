@@ -13,15 +13,17 @@ from typing import Any, cast
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
-from tallow.errors import MissingNameError, NumericError
+from tallow.errors import MissingNameError, NumericError, UnsupportedError
+from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.block_layers import BlockConv1D, BlockLinear
+from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear
 from tallow.nn.container import ModuleDict
 from tallow.nn.dropout import Dropout
+from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Identity, Linear
 from tallow.nn.module import Module
-from tallow.nn.parameter import Parameter
-from tallow.nn.quantization import WeightOnlyLinear
+from tallow.nn.parameter import Parameter, empty_parameter
+from tallow.nn.parameter_containers import ParameterDict
 from tallow.nn.transposed_linear import Conv1D
 from tallow.peft.config import LoraConfig
 
@@ -98,7 +100,11 @@ class LoraLayer(Adaptable):
 
         Args:    device: None means that of the layer; on "meta" the adapter has no values yet
         """
-        device = self.device if device is None else device
+        self._add_parts(name, r, config, self.device if device is None else device)
+        self.scaling = self.scaling | {name: config.scale(r, alpha)}
+        self.train(self.training)
+
+    def _add_parts(self, name: str, r: int, config: LoraConfig, device: Any) -> None:
         first = Linear(self.in_features, r, False, device, self.adapter_dtype)
         second = Linear(r, self.out_features, False, device, self.adapter_dtype)
         if config.init_lora_weights == "gaussian":
@@ -107,8 +113,6 @@ class LoraLayer(Adaptable):
             init.zeros_(second.weight)  # A has the initial values of Linear
         self.lora_dropout[name] = Dropout(config.lora_dropout) if config.lora_dropout else Identity()
         self.lora_A[name], self.lora_B[name] = first, second
-        self.scaling = self.scaling | {name: config.scale(r, alpha)}
-        self.train(self.training)
 
     @property
     def device(self) -> devices.device:
@@ -140,9 +144,14 @@ class LoraLayer(Adaptable):
         with no_grad():
             return self.lora_B[name].weight @ self.lora_A[name].weight * self.scaling[name]
 
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The dicts of the adapters' modules or parameters."""
+        return self.lora_dropout, self.lora_A, self.lora_B
+
     def delete_adapter(self, name: str) -> None:
         if name in self.scaling:
-            for parts in (self.lora_dropout, self.lora_A, self.lora_B):
+            for parts in self.parts:
                 del parts[name]
             self.scaling = {other: scale for other, scale in self.scaling.items() if other != name}
 
@@ -196,9 +205,9 @@ class LoraQuantizedLinear(LoraLayer):
     Args:    as LoraLayer
     """
 
-    base_layer: BlockLinear | WeightOnlyLinear
+    base_layer: BlockLinear
 
-    def __init__(self, base_layer: BlockLinear | WeightOnlyLinear) -> None:
+    def __init__(self, base_layer: BlockLinear) -> None:
         super().__init__(base_layer, base_layer.in_features, base_layer.out_features)
 
     @property
@@ -231,12 +240,82 @@ class LoraBlockConv1D(LoraQuantizedLinear):
         return layer.train(self.training)
 
 
+class LoraEmbedding(LoraLayer):
+    """An embedding with adapters: y = layer(i) + Σ scale · B(A[:, i]) over the active ones, without dropout.
+
+    Args:    as LoraLayer
+    Shapes:  A (R, num_embeddings), B (embedding_dim, R);  i (*) of integers -> (*, embedding_dim)
+    """
+
+    base_layer: Embedding | BlockEmbedding
+
+    def __init__(self, base_layer: Embedding | BlockEmbedding) -> None:
+        super().__init__(base_layer, base_layer.num_embeddings, base_layer.embedding_dim)
+        self.num_embeddings, self.embedding_dim = self.in_features, self.out_features
+        self.lora_embedding_A = ParameterDict()
+        self.lora_embedding_B = ParameterDict()
+
+    @property
+    def adapter_dtype(self) -> dtypes.dtype:
+        return super().adapter_dtype if isinstance(self.base_layer, Embedding) else dtypes.float32
+
+    def _add_parts(self, name: str, r: int, config: LoraConfig, device: Any) -> None:
+        first = empty_parameter(r, self.in_features, device=device, dtype=self.adapter_dtype)
+        second = empty_parameter(self.out_features, r, device=device, dtype=self.adapter_dtype)
+        init.normal_(second)
+        if config.init_lora_weights is False:
+            init.normal_(first)
+        else:
+            init.zeros_(first)
+        self.lora_embedding_A[name], self.lora_embedding_B[name] = first, second
+
+    @property
+    def weight(self) -> Tensor:
+        """Raises UnsupportedError: the model reads the table itself, which adapters do not change."""
+        raise UnsupportedError("an adapter of an embedding whose table the model reads", hint="adapt other layers")
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self.lora_embedding_A, self.lora_embedding_B
+
+    def adapter(self, name: str) -> dict[str, Tensor]:
+        if name not in self.scaling:
+            return {}
+        return {"lora_embedding_A": self.lora_embedding_A[name], "lora_embedding_B": self.lora_embedding_B[name]}
+
+    def forward(self, input: Tensor) -> Tensor:
+        result: Tensor = self.base_layer(input)
+        dtype, padding = result.dtype, getattr(self.base_layer, "padding_idx", None)
+        for name in self.used_adapters:
+            first = F.embedding(input, self.lora_embedding_A[name].T, padding)
+            result = result + F.linear(first, self.lora_embedding_B[name]) * self.scaling[name]
+        return result.to(dtype)
+
+    def delta_weight(self, name: str) -> Tensor:
+        """Return scale · (B A)ᵀ, which an adapter adds to the table (num_embeddings, embedding_dim)."""
+        with no_grad():
+            return (self.lora_embedding_B[name] @ self.lora_embedding_A[name]).T * self.scaling[name]
+
+    def merged(self, names: Sequence[str], check: bool) -> Module:
+        deltas = [self.delta_weight(name) for name in names if name in self.adapters]
+        if not deltas:
+            return self.base_layer
+        weight = _frozen(self._merged_weight(self.base_layer.weight, deltas, check).contiguous())
+        if not isinstance(self.base_layer, Embedding):
+            table = Embedding(self.in_features, self.out_features, device="meta")
+            table.weight = weight
+            return table.train(self.training)
+        self.base_layer.weight = weight
+        return self.base_layer
+
+
 LORA_LAYERS: dict[type[Module], type[LoraLayer]] = {
     Linear: LoraLinear,
     Conv1D: LoraConv1D,
     BlockLinear: LoraQuantizedLinear,
     BlockConv1D: LoraBlockConv1D,
-    WeightOnlyLinear: LoraQuantizedLinear,
+    Embedding: LoraEmbedding,
+    BlockEmbedding: LoraEmbedding,
 }
 
 

@@ -9,15 +9,13 @@ from typing import Any
 
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, MissingNameError, UnsupportedError
-from tallow.nn.block_layers import BlockConv1D
+from tallow.nn.block_layers import BlockConv1D, BlockLayer
 from tallow.nn.container import ModuleDict
-from tallow.nn.embedding import Embedding
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
-from tallow.nn.quantization import QUANTIZED
 from tallow.nn.transposed_linear import Conv1D
 from tallow.peft.config import LoraConfig
-from tallow.peft.layers import LORA_LAYERS, Adaptable, LoraLayer, ModulesToSaveWrapper
+from tallow.peft.layers import LORA_LAYERS, Adaptable, LoraEmbedding, LoraLayer, ModulesToSaveWrapper
 from tallow.peft.targets import is_saved, is_target, value_for, with_targets
 
 NAME = re.compile(r"[\w-]+")
@@ -31,6 +29,7 @@ class LoraModel(Module):
     Attributes:
         peft_config: the configs of the adapters by name.
         active_adapters: the names of the adapters that are added to the model's layers.
+        replaced_weights: the paths of the layers whose weights an adapter's file has replaced.
     """
 
     def __init__(self, model: Module) -> None:
@@ -38,6 +37,7 @@ class LoraModel(Module):
         self.model = model
         self.peft_config: dict[str, LoraConfig] = {}
         self.active_adapters: list[str] = []
+        self.replaced_weights: set[str] = set()
         self.train(model.training)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,8 +75,9 @@ class LoraModel(Module):
             raise UnsupportedError(
                 "several adapters with trained biases, which the model has once", hint='use bias="none"'
             )
+        self._untie_head(config)
         modules = self._unadapted()
-        linear = [path for path, module in modules.items() if _is_linear(module)]
+        linear = [path for path, module in modules.items() if _is_adaptable(module) and not _is_table(module)]
         config = with_targets(self.model, config, linear)
         targets = self._targets(config, modules)
         saved = self._saved(config, modules)
@@ -96,6 +97,17 @@ class LoraModel(Module):
         for tensor in self.tensors(name).values():
             tensor.requires_grad_(False)
 
+    def _untie_head(self, config: LoraConfig) -> None:
+        """Give the head of a model that ties it a matrix of its own, if an adapter changes the head or the embedding.
+
+        In peft too, such an adapter changes one of the two.
+        """
+        table = getattr(self.model, "head_table", None)
+        if table is not None:
+            paths = [self.model.head_name, *(path for path, module in self.model.named_modules() if module is table)]
+            if any(is_target(path, config) or is_saved(path, config) for path in paths):
+                self.model.untie_head()
+
     def _unadapted(self) -> dict[str, Module]:
         """Return the modules of the model by path, without those inside a module that holds adapters."""
         inside = tuple(f"{path}." for path, _ in self.adaptables())
@@ -107,14 +119,16 @@ class LoraModel(Module):
         if not targets:
             raise ArgumentError(
                 f"target_modules={config.target_modules!r:.200}: {type(self.model).__name__} has no such modules",
-                hint="name linear layers, as in model.named_modules()",
+                hint="name linear layers or embeddings, as in model.named_modules()",
             )
         for path, module in targets.items():
-            if not _is_linear(module):
+            if not _is_adaptable(module):
                 kinds = ", ".join(kind.__name__ for kind in LORA_LAYERS)
                 raise ArgumentError(
                     f"target_modules: {path} is a {type(module).__name__}", hint=f"adapters are for {kinds}"
                 )
+            if _is_table(module):
+                self._check_untied("target_modules", path)
         return targets
 
     def _saved(self, config: LoraConfig, modules: Mapping[str, Module]) -> dict[str, Module]:
@@ -127,14 +141,12 @@ class LoraModel(Module):
                 f"modules_to_save={config.modules_to_save!r:.200}: {type(self.model).__name__} has no such modules",
                 hint="name modules, as in model.named_modules()",
             )
-        is_tied = getattr(getattr(self.model, "config", None), "tie_word_embeddings", False)
         for path, module in saved.items():
             inner = [*(module.original_module if isinstance(module, ModulesToSaveWrapper) else module).modules()]
-            if is_tied and any(isinstance(each, Embedding) for each in inner):
-                raise UnsupportedError(
-                    f"modules_to_save: {path}, which shares its weight with the head", hint="adapt other layers"
-                )
-            if any(isinstance(each, (*QUANTIZED, Adaptable)) for each in inner) or not any(
+            for name, each in module.named_modules(prefix=path):
+                if _is_table(each):
+                    self._check_untied("modules_to_save", name)
+            if any(isinstance(each, BlockLayer | Adaptable) for each in inner) or not any(
                 each._parameters for each in inner
             ):
                 raise ArgumentError(
@@ -142,6 +154,14 @@ class LoraModel(Module):
                     hint="name a module with float weights and without adapters",
                 )
         return saved
+
+    def _check_untied(self, entry: str, path: str) -> None:
+        """Raise UnsupportedError for the path of an embedding whose weight other parts of the model read."""
+        shared = getattr(self.model, "tied_weights", {})
+        if others := [name for name, other in shared.items() if other == f"{path}.weight"]:
+            raise UnsupportedError(
+                f"{entry}: {path}, which shares its weight with {', '.join(others)}", hint="adapt other layers"
+            )
 
     # ------------------------------------------------------------------------------------------------ choosing adapters
 
@@ -265,5 +285,9 @@ class LoraModel(Module):
         return self.model.requires_grad_(False)
 
 
-def _is_linear(module: Module) -> bool:
+def _is_adaptable(module: Module) -> bool:
     return type(module) in LORA_LAYERS or isinstance(module, LoraLayer)
+
+
+def _is_table(module: Module) -> bool:
+    return isinstance(module, LoraEmbedding) or LORA_LAYERS.get(type(module)) is LoraEmbedding

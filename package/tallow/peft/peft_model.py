@@ -14,6 +14,7 @@ from tallow.errors import ArgumentError, CheckpointError, MissingNameError
 from tallow.hub import local_folder
 from tallow.io import safetensors
 from tallow.io.model_folder import load_weights
+from tallow.io.whole_folder import atomic_folder
 from tallow.nn.module import Module
 from tallow.nn.quantization import count_weights
 from tallow.peft.config import LoraConfig
@@ -67,6 +68,7 @@ class PeftModel(Module):
         *,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
     ) -> Self:
         """Add an adapter from a local folder or a Hub repository to a model.
 
@@ -75,6 +77,7 @@ class PeftModel(Module):
                 `owner/repository`.
             is_trainable: False freezes the adapter.
             revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
+            strict: as in `LoraConfig.from_pretrained`.
 
         Raises:  CheckpointError for a file that is malformed or does not fit the model, or a config with entries that
                  tallow does not support; HubError; ArgumentError as PeftModel
@@ -82,7 +85,7 @@ class PeftModel(Module):
         peft_model = cls.__new__(cls)
         Module.__init__(peft_model)
         peft_model.base_model = _adaptable(model)
-        peft_model.load_adapter(model_id, adapter_name, is_trainable, revision=revision, token=token)
+        peft_model.load_adapter(model_id, adapter_name, is_trainable, revision=revision, token=token, strict=strict)
         peft_model.set_adapter(adapter_name)
         return peft_model.train(model.training)
 
@@ -94,13 +97,14 @@ class PeftModel(Module):
         *,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
     ) -> None:
         """Add another adapter from a folder or a Hub repository, which is not active yet.
 
         Args, raises:  as `from_pretrained`
         """
         folder = local_folder(model_id, revision=revision, token=token)
-        config = replace(LoraConfig.from_pretrained(folder), inference_mode=not is_trainable)
+        config = replace(LoraConfig.from_pretrained(folder, strict=strict), inference_mode=not is_trainable)
         state, source = _read_weights(folder)
         # On "meta", so that the ranks in a config allocate no memory before the weights are compared with them.
         self.base_model.add_adapter(adapter_name, config, device="meta")
@@ -110,22 +114,35 @@ class PeftModel(Module):
             self.base_model.remove(adapter_name)
             raise
 
-    def save_pretrained(self, save_directory: str | Path, selected_adapters: Sequence[str] | None = None) -> None:
+    def save_pretrained(
+        self,
+        save_directory: str | Path,
+        selected_adapters: Sequence[str] | None = None,
+        save_embedding_layers: bool | str = "auto",
+    ) -> None:
         """Write adapters: "default" to the folder, others to folders of their names in it.
 
-        Args:    selected_adapters: None means all
+        The folder is replaced as a whole; other files in it stay.
+
+        Args:
+            selected_adapters: None means all.
+            save_embedding_layers: as in `get_peft_model_state_dict`.
+
         Raises:  ArgumentError for a name that does not exist; OSError
         """
-        for name in self.peft_config if selected_adapters is None else selected_adapters:
-            state = get_peft_model_state_dict(self.base_model, name)
-            folder = Path(save_directory) / name if name != DEFAULT else Path(save_directory)
-            folder.mkdir(parents=True, exist_ok=True)
-            values = {key: tensor.cpu().contiguous() for key, tensor in state.items()}
-            safetensors.save(values, folder / ADAPTER_WEIGHTS[0], {"format": "pt"})
-            config = self.peft_config[name]
-            source = config.base_model_name_or_path or getattr(self, "folder", None)
-            base = None if source is None else os.fspath(source)
-            replace(config, base_model_name_or_path=base, inference_mode=True).save_pretrained(folder)
+        with atomic_folder(save_directory) as stage:
+            for name in self.peft_config if selected_adapters is None else selected_adapters:
+                self._write_adapter(name, stage / name if name != DEFAULT else stage, save_embedding_layers)
+
+    def _write_adapter(self, name: str, folder: Path, save_embedding_layers: bool | str) -> None:
+        state = get_peft_model_state_dict(self.base_model, name, save_embedding_layers)
+        folder.mkdir(parents=True, exist_ok=True)
+        values = {key: tensor.cpu().contiguous() for key, tensor in state.items()}
+        safetensors.save(values, folder / ADAPTER_WEIGHTS[0], {"format": "pt"})
+        config = self.peft_config[name]
+        source = config.base_model_name_or_path or getattr(self, "folder", None)
+        base = None if source is None else os.fspath(source)
+        replace(config, base_model_name_or_path=base, inference_mode=True).save_pretrained(folder)
 
     # -------------------------------------------------------------------------------------------------------- adapters
 

@@ -171,10 +171,10 @@ def test_loading_reports_everything_at_once_and_changes_nothing() -> None:
     with pytest.raises(CheckpointError) as caught:
         model.load_state_dict(state, source="model.safetensors")
     assert str(caught.value).splitlines()[:4] == [
-        "model.safetensors does not fit Sequential()",
+        "model.safetensors does not fit Sequential(): Missing key(s) in state_dict, Unexpected key(s) in state_dict",
         "  missing      0.scale",
         "  unexpected   2.bias",
-        "  wrong shape  1.0.weight: file (3, 2), model (2, 2)",
+        "  wrong shape  1.0.weight: file (3, 2), model (2, 2) (size mismatch for 1.0.weight)",
     ]
     assert isinstance(caught.value, RuntimeError)  # PyTorch's value
     assert {name: t.tolist() for name, t in model.state_dict().items()} == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from typing import Any
 
@@ -455,6 +456,16 @@ SCHEDULES: dict[str, tuple[Any, dict[str, Any], str]] = {
         "gamma is None",
     ),
 }
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_a_plateau_takes_the_state_from_before_its_first_step(mode: str) -> None:
+    worst = {"min": math.inf, "max": -math.inf}[mode]  # infinite in PyTorch's state, too
+    scheduler = lr_scheduler.ReduceLROnPlateau(tl.optim.SGD([tl.ones(2, requires_grad=True)], lr=0.1), mode)
+    state = scheduler.state_dict()
+    scheduler.step(1.0)
+    scheduler.load_state_dict(state)
+    assert (scheduler.best, scheduler.mode_worse, scheduler.last_epoch) == (worst, worst, 0)
 
 
 @pytest.mark.parametrize("case", SCHEDULES)

@@ -17,14 +17,22 @@ from support.small_models import ENTRIES
 import tallow as tl
 from tallow import kernels, models, nn
 from tallow.devices import to_host
-from tallow.errors import ArgumentError, CheckpointError, KernelUnavailable, NumericError, UnsupportedError
+from tallow.errors import (
+    ArgumentError,
+    CheckpointError,
+    KernelUnavailable,
+    NumericError,
+    TallowWarning,
+    UnsupportedError,
+)
 from tallow.generation import generate
 from tallow.io import safetensors
+from tallow.models import config as config_module
 from tallow.models.gpt2 import GPT2, GPT2Config
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.models.llama_formats import reordered
 from tallow.nn.block_layers import BlockConv1D, BlockLinear
-from tallow.nn.quantization import Int4WeightOnlyConfig, Int8WeightOnlyConfig, WeightOnlyLinear, quantize_
+from tallow.nn.quantization import Int4WeightOnlyConfig, Int8WeightOnlyConfig, quantize_
 from tallow.nn.transposed_linear import Conv1D
 from tallow.peft import (
     LoraConfig,
@@ -192,15 +200,17 @@ def test_adapters_of_layers_with_few_bits(config: Any) -> None:
     quantize_(model, config, lambda module, name: name.endswith(("q_proj", "v_proj", "o_proj")))
     adapted = get_peft_model(model, LoraConfig(**RANDOM))
     layer = adapted.get_base_model().model.layers[0].self_attn.q_proj
-    assert type(layer.base_layer) is WeightOnlyLinear
+    assert type(layer.base_layer) is BlockLinear
     adapted(tl.tensor(TOKENS)).sum().backward()
     for each in adapted.parameters():
         assert (each.grad is not None) == each.requires_grad
-    expected = logits(adapted)
+    with kernels.off():  # which round the input of a product with blocks
+        expected = logits(adapted)
     merged = adapted.merge_and_unload()
     assert type(merged.model.layers[0].self_attn.q_proj) is nn.Linear
-    assert type(merged.model.layers[0].self_attn.o_proj) is WeightOnlyLinear
-    assert_close(logits(merged), expected, atol=1e-4)
+    assert type(merged.model.layers[0].self_attn.o_proj) is BlockLinear
+    with kernels.off():
+        assert_close(logits(merged), expected, atol=1e-4)
 
 
 @pytest.mark.cpu("the blocks stay in NumPy arrays; on a GPU a file's weights are widened")
@@ -367,10 +377,6 @@ def test_a_head_that_is_trained_as_a_whole_is_used() -> None:
         model.lm_head.weight[...] = 0
     assert not logits(adapted).any()
     assert list(generate(adapted, [1], max_tokens=3)) == [0, 0, 0]
-    tied = llama(tie_word_embeddings=True)
-    for name, error in (("embed_tokens", UnsupportedError), ("lm_head", ArgumentError)):
-        with pytest.raises(error, match=name):
-            get_peft_model(tied, LoraConfig(modules_to_save=[name]))
 
 
 def test_a_module_inside_one_that_is_trained_as_a_whole() -> None:
@@ -484,7 +490,7 @@ def test_other_ranks_by_pattern() -> None:
     ("settings", "message"),
     [
         ({"target_modules": ["nothing"]}, "Llama has no such modules"),
-        ({"target_modules": ["embed_tokens"]}, "model.embed_tokens is a Embedding"),
+        ({"target_modules": ["model.norm"]}, "model.norm is a RMSNorm"),
         ({"target_modules": ["self_attn"]}, "self_attn is a LlamaAttention"),
         ({"modules_to_save": ["nothing"]}, "modules_to_save=.'nothing',.: Llama has no such modules"),
         ({"modules_to_save": ["rotary_emb"]}, "cannot be trained as a whole"),
@@ -647,7 +653,7 @@ def test_values_from_a_state_dict() -> None:
     [
         ({"use_dora": True}, "use_dora is True"),
         ({"lora_bias": True, "layer_replication": [[0, 1]]}, "layer_replication is"),
-        ({"invented": {"a": 1}}, "invented is"),
+        ({"target_parameters": ["mlp.experts"]}, "target_parameters is"),
         ({"peft_type": "IA3"}, "peft_type is 'IA3'"),
         ({"init_lora_weights": "pissa"}, "init_lora_weights='pissa'"),
         ({"r": 1 << 40}, "r=1099511627776"),
@@ -669,6 +675,17 @@ def test_files_that_do_not_fit(entries: dict[str, Any], message: str, tmp_path: 
         PeftModel.from_pretrained(model, tmp_path)
     assert [name for name, _ in model.named_modules()] == [name for name, _ in llama().named_modules()]
     assert all(each.requires_grad for each in model.parameters())
+
+
+def test_entries_of_other_programs_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by ms-swift and LLaMA-Factory; peft ignores them with a warning too."""
+    monkeypatch.setattr(config_module, "_reported", set())
+    write_adapter(tmp_path, adapter_tensors(), lorap_emb_lr=1e-6, lora_dtype=None, model_kwargs={"a": 1})
+    model = llama()
+    with pytest.warns(TallowWarning, match=r"LoraConfig does not know .*'lorap_emb_lr' \(1e-06\), 'model_kwargs'"):
+        PeftModel.from_pretrained(model, tmp_path)
+    with pytest.raises(CheckpointError, match="lorap_emb_lr is 1e-06"):
+        PeftModel.from_pretrained(llama(), tmp_path, strict=True)
 
 
 def test_folders_without_an_adapter(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ class ReduceLROnPlateau(LRScheduler):
     """
 
     CHOICES = {"mode": ("min", "max"), "threshold_mode": ("rel", "abs")}  # noqa: RUF012
+    INFINITE = ("best", "mode_worse")
 
     def __init__(
         self,
@@ -43,12 +44,13 @@ class ReduceLROnPlateau(LRScheduler):
         self.patience = patience
         self.cooldown = cooldown
         self.eps = eps
+        self.last_epoch = 0
+        self._last_lr = values_of(optimizer, "lr")
+        self.mode_worse = inf if mode == "min" else -inf
         self.mode = mode
         self.threshold = threshold
         self.threshold_mode = threshold_mode
-        self.last_epoch = 0
-        self._last_lr = values_of(optimizer, "lr")
-        self.best = inf if mode == "min" else -inf
+        self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 

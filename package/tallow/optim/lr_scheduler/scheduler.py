@@ -29,6 +29,7 @@ class LRScheduler:
     """
 
     CHOICES: ClassVar[Mapping[str, Collection[str]]] = {}  # valid values of string attributes
+    INFINITE: ClassVar[Collection[str]] = ()  # attributes that may be infinite
 
     _is_initial = False  # True during the first step, which the constructor takes
 
@@ -135,7 +136,7 @@ class LRScheduler:
 
     def _fault(self, name: str, own: Any, value: Any) -> str | None:
         """Return why a value of a state cannot replace this scheduler's own, or None if it can."""
-        problem = fault(own, value, infinite=name == "best")
+        problem = fault(own, value, infinite=name in self.INFINITE)
         if problem is None and value != own and name in self.CHOICES and value not in self.CHOICES[name]:
             return f"is {value!r:.80}; expected one of {', '.join(self.CHOICES[name])}"
         return problem

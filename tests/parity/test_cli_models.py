@@ -158,9 +158,21 @@ def test_fill_mask_by_a_tokenizer_without_a_mask(
 ) -> None:
     folder = tmp_path / "maskless"
     shutil.copytree(masked_model, folder)
-    (folder / "tokenizer_config.json").write_text("{}")
+    (folder / "tokenizer_config.json").write_text('{"mask_token": null}')
     assert main(["fill-mask", "--model", str(folder), "the sky is [MASK] ."]) == 2
     assert "has no mask" in capsys.readouterr().err
+
+
+def test_fill_mask_by_a_folder_whose_class_names_the_mask(
+    masked_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As bert-base-uncased: its files name no special tokens."""
+    folder = tmp_path / "bert"
+    shutil.copytree(masked_model, folder)
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true, "model_max_length": 512}')
+    assert main(["fill-mask", "--model", str(folder), "--top-k", "1", "the SKY is [MASK] ."]) == 0
+    (guess,) = transformers.pipeline("fill-mask", str(folder), top_k=1)("the SKY is [MASK] .")
+    assert guess["token_str"] in capsys.readouterr().out
 
 
 def test_a_missing_model(capsys: pytest.CaptureFixture[str]) -> None:

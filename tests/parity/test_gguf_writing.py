@@ -7,7 +7,9 @@ import base64
 import json
 import shutil
 import unicodedata
+import warnings
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from support.gguf_files import write_model
 
 import tallow as tl
 from tallow.cli import main
-from tallow.errors import ArgumentError, TokenizerError
+from tallow.errors import ArgumentError, TallowWarning, TokenizerError
 from tallow.io import safetensors
 from tallow.io.gguf import GGUF
 from tallow.models import AutoModel, stories
@@ -264,7 +266,8 @@ def test_tokenizers_give_the_same_ids(name: str) -> None:
     special = json.loads(text)["added_tokens"]
     config = {"mask_token": "[MASK]"} if name.startswith("words") else {}
     size = tokenizer.get_vocab_size() + 3  # of a model with more ids
-    metadata = gguf_entries(json.loads(text), config, size, "tokenizer")
+    with pytest.warns(TallowWarning) if name == "pieces-metaspace" else nullcontext():
+        metadata = gguf_entries(json.loads(text), config, size, "tokenizer")
     assert {*map(len, (metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]))} == {size}
     entries, _ = tokenizer_entries({key: _as_read(value) for key, value in metadata.items()}, "file")
     converted = tokenizers.Tokenizer.from_str(json.dumps(entries))
@@ -285,6 +288,29 @@ def test_tokenizers_give_the_same_ids(name: str) -> None:
             assert pair.ids == expected.ids
             assert pair.type_ids == expected.type_ids or name == "bytes-roberta"
         previous = line
+
+
+@pytest.mark.parametrize("scheme", ["never", "always", "first"])
+@pytest.mark.parametrize("kind", ["pieces-metaspace", "unigram"])
+def test_a_space_that_readers_of_gguf_add_is_told(kind: str, scheme: str) -> None:
+    """A warning names what gets other ids in the file, and nothing else does."""
+    entries = json.loads(WRITTEN[kind]() if kind in WRITTEN else tokenizer_kinds.KINDS[kind]())
+    spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": kind == "unigram"}
+    entries |= {"normalizer": None, "pre_tokenizer": spaces, "post_processor": None}
+    tokenizer = tokenizers.Tokenizer.from_str(json.dumps(entries))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metadata = gguf_entries(entries, {}, tokenizer.get_vocab_size(), "tokenizer")
+    note = " ".join(str(warning.message) for warning in caught)
+    read, _ = tokenizer_entries({key: _as_read(value) for key, value in metadata.items()}, "file")
+    converted = tokenizers.Tokenizer.from_str(json.dumps(read))
+    token = next(token["content"] for token in entries["added_tokens"] if token["special"])
+    texts = {"": "The fox", "after special tokens": f"A {token}fox"}
+    if kind != "unigram":  # llama.cpp adds a space there too; here a file's Unigram model does not
+        texts["that begins with one"] = " The fox"
+    for phrase, text in texts.items():
+        same = converted.encode(text).ids == tokenizer.encode(text).ids
+        assert same == (not phrase or phrase not in note), (text, note)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ ELSEWHERE = {
     # test_unusual_configs.py covers these in float32; they have the same parts.
     *(case.family + case.head for case in (*BASE_MODELS, *CLASSIFIERS, *ENCODER_HEADS)),
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
-    *("RobertaForCausalLM", "XLMRobertaForCausalLM"),
+    *("RobertaForCausalLM", "XLMRobertaForCausalLM", "CamembertForCausalLM"),
+    "T5WithLMHeadModel",  # an old name
     # Rounding may choose other experts: no distance is to be expected. test_causal_lms.py
     *("MixtralForCausalLM", "OlmoeForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM"),
 }

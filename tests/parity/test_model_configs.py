@@ -10,7 +10,7 @@ import transformers
 
 from tallow import models
 from tallow.errors import CheckpointError
-from tallow.models.config import NEUTRAL, Config
+from tallow.models.config import Config
 
 # transformers' classes, and the tallow classes that read their files
 CONFIGS = {
@@ -79,14 +79,14 @@ def test_every_field_counts_or_is_listed(theirs: str, ours: str) -> None:
     reader: type[Config] = getattr(models, ours)
     # derived from other fields
     values = {name: value for name, value in entries(theirs).items() if name != "layer_types"}
-    usual = reader.from_entries(values, "the file")
+    usual = reader.from_entries(values, "the file", strict=True)
     overlooked = []
     for field in fields(getattr(transformers, theirs)):
-        if field.name in NEUTRAL | reader.neutral:
+        if reader.is_neutral(field.name):
             continue
         try:
             changed = reader.from_entries(
-                values | {field.name: another(field.name, values.get(field.name))}, "the file"
+                values | {field.name: another(field.name, values.get(field.name))}, "the file", strict=True
             )
         except CheckpointError as error:
             if field.name not in str(error):

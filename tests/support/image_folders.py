@@ -8,13 +8,15 @@ from typing import Any
 import tokenizers
 import torch
 import transformers
-from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
 WORDS = ["<pad>", "<s>", "</s>", "this", "is", "a", "photo", "of", "cat", "two", "dogs", "tree", ".", "!"]
 END = WORDS.index("</s>")
 
 
 def processor() -> Any:
+    # Here, because it takes seconds: a run of all tests collects this file in each of its processes.
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
     return CLIPImageProcessorPil(size={"shortest_edge": 24}, crop_size={"height": 24, "width": 24})
 
 

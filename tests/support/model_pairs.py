@@ -122,7 +122,7 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | {"layer_types": ["full_attention", "full_attention", "sliding_attention"], "attention_bias": True}
         | {"attn_logit_softcapping": None, "final_logit_softcapping": None},
     ),
-    "gemma3": ("Gemma3ForCausalLM", LLAMA_SIZES | GEMMA3),
+    "gemma3": ("Gemma3ForCausalLM", LLAMA_SIZES | GEMMA3 | {"attn_logit_softcapping": 1.0}),
     "gemma3, by layer": (
         "Gemma3ForCausalLM",
         LLAMA_SIZES
@@ -221,7 +221,10 @@ ENCODERS: dict[str, Sizes] = {
     "roberta": ("Roberta", {"type_vocab_size": 1, "pad_token_id": 1}),
     "distilbert": ("DistilBert", {"activation": "relu"}),
     "modernbert": ("ModernBert", {"classifier_pooling": "mean", "norm_bias": True, "mlp_bias": True}),
+    "modernbert, no bias": ("ModernBert", {"decoder_bias": False}),
+    "modernbert, untied": ("ModernBert", {"decoder_bias": False, "tie_word_embeddings": False}),
     "xlm-roberta": ("XLMRoberta", {"type_vocab_size": 1, "hidden_act": "relu"}),
+    "camembert": ("Camembert", {"type_vocab_size": 1, "pad_token_id": 1}),
 }
 
 
@@ -240,12 +243,18 @@ CLIP_TEXT_SIZES = ENCODER_SIZES | {"eos_token_id": END, "bos_token_id": 1}
 CLIP_SIZES = {"text_config": CLIP_TEXT_SIZES, "vision_config": IMAGE_SIZES, "projection_dim": 12}
 IMAGE_MODELS: dict[str, Sizes] = {
     "vit": ("ViTModel", IMAGE_SIZES | {"pooler_output_size": 20}),
+    "vit, rectangular": ("ViTModel", IMAGE_SIZES | {"image_size": [24, 16], "patch_size": [4, 2]}),
     "vit ForImageClassification": ("ViTForImageClassification", IMAGE_SIZES | LABELS | {"qkv_bias": False}),
     "dinov2": ("Dinov2Model", DINOV2_SIZES | {"use_swiglu_ffn": True}),
-    "dinov2 ForImageClassification": ("Dinov2ForImageClassification", DINOV2_SIZES | LABELS),
+    "dinov2 ForImageClassification": (
+        "Dinov2ForImageClassification",
+        DINOV2_SIZES | LABELS | {"drop_path_rate": 0.3},
+    ),
     "clip": ("CLIPModel", CLIP_SIZES),
     "clip, texts": ("CLIPTextModel", CLIP_TEXT_SIZES | {"eos_token_id": 2}),
     "clip, images": ("CLIPVisionModel", IMAGE_SIZES | {"hidden_act": "gelu"}),
+    "clip, projected texts": ("CLIPTextModelWithProjection", CLIP_TEXT_SIZES | {"projection_dim": 12}),
+    "clip, projected images": ("CLIPVisionModelWithProjection", IMAGE_SIZES | {"projection_dim": 12}),
 }
 
 
@@ -302,6 +311,10 @@ SEQ2SEQ: dict[str, Sizes] = {
         BART_SIZES | {"scale_embedding": True, "activation_function": "relu"},
     ),
     "marian": ("MarianMTModel", MARIAN_SIZES),
+    "marian, two vocabularies": (
+        "MarianMTModel",
+        MARIAN_SIZES | {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 110},
+    ),
 }
 
 
@@ -347,7 +360,7 @@ def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[Any]]:
     """Return inputs for a variant in EVERY. Encoders get two text lengths and padding, which is id 1 in most."""
     name, sizes = EVERY[variant]
     if variant in IMAGE_MODELS:
-        return _image_inputs(name, batch)
+        return _image_inputs(name, batch, sizes.get("image_size"))
     if variant in SEQ2SEQ or name == "T5EncoderModel":
         rng = np.random.default_rng(0)
         ids, mask = rng.integers(3, VOCAB - 1, (batch, 30)), np.ones((batch, 30), np.int64)
@@ -367,14 +380,15 @@ def inputs_of(variant: str, batch: int = 2) -> dict[str, npt.NDArray[Any]]:
     return inputs
 
 
-def _image_inputs(name: str, batch: int) -> dict[str, npt.NDArray[Any]]:
+def _image_inputs(name: str, batch: int, size: Any) -> dict[str, npt.NDArray[Any]]:
     rng = np.random.default_rng(0)
-    pixels = rng.standard_normal((batch, 3, IMAGE_SIZES["image_size"], IMAGE_SIZES["image_size"])).astype(np.float32)
+    sides = size if isinstance(size, list) else 2 * [IMAGE_SIZES["image_size"]]
+    pixels = rng.standard_normal((batch, 3, *sides)).astype(np.float32)
     ids, mask = rng.integers(5, END, (batch, 30)), np.ones((batch, 30), np.int64)
     ids[:, -1], ids[1::2, 19:], mask[1::2, 20:] = END, END, 0
     if name == "CLIPModel":
         return {"input_ids": ids, "pixel_values": pixels, "attention_mask": mask}
-    return {"input_ids": ids, "attention_mask": mask} if name == "CLIPTextModel" else {"pixel_values": pixels}
+    return {"input_ids": ids, "attention_mask": mask} if "Text" in name else {"pixel_values": pixels}
 
 
 def outputs_of(model: Any, inputs: dict[str, npt.NDArray[np.int64]]) -> list[npt.NDArray[np.float32]]:

@@ -19,7 +19,7 @@ def save_qwen3(folder: Path, ranks: Path) -> Any:
     import torch
     import transformers
 
-    vocab, merges = _vocabulary(ranks)
+    vocab, merges = byte_vocabulary(ranks)
     tokenizer = transformers.Qwen2Tokenizer(vocab=vocab, merges=merges)
     tokenizer.add_special_tokens({"eos_token": SPECIAL[2], "pad_token": SPECIAL[0]})
     tokenizer.add_special_tokens({"additional_special_tokens": SPECIAL})
@@ -45,7 +45,7 @@ def save_qwen3(folder: Path, ranks: Path) -> Any:
     return model
 
 
-def _vocabulary(ranks: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_vocabulary(ranks: Path) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Return the ids of tokens, and the merges: each token is the merge of the two parts with the lowest ranks."""
     from tokenizers.pre_tokenizers import ByteLevel
 

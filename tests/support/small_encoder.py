@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import tallow as tl
 from tallow.models import bert
 from tallow.models.sentence import SentenceEncoder
+from tallow.text.marks import Marks, PostProcessor, Text
 from tallow.text.tokenizer import Tokenizer
-from tallow.text.tokenizer_engines import Encoded, Token
+from tallow.text.tokenizer_engines import Token
 
 
 class Letters:
     """A tokenizer whose tokens are letters, between 1 and 2."""
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        ids = [1, *(3 + ord(letter) % 17 for letter in text), 2]
-        return Encoded(ids, [0] * len(ids))
+    def encode(self, text: str) -> list[int]:
+        return [3 + ord(letter) % 17 for letter in text]
 
     def split(self, text: str, special: bool) -> list[Token]:
-        row = self.encode(text, None, special)
-        ends = len(row.ids) - 1
-        places = [(0, 0) if i in (0, ends) else (i - 1, i) for i in range(len(row.ids))]
+        ids = [1, *self.encode(text), 2]
+        ends = len(ids) - 1
+        places = [(0, 0) if i in (0, ends) else (i - 1, i) for i in range(len(ids))]
         return [
             Token(token, text[start:end] or "[]", start, end, not start < end)
-            for token, (start, end) in zip(row.ids, places, strict=True)
+            for token, (start, end) in zip(ids, places, strict=True)
         ]
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
@@ -38,4 +38,6 @@ def small_encoder() -> SentenceEncoder:
     tl.manual_seed(0)
     sizes = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = bert.BertConfig(**sizes, intermediate_size=12, max_position_embeddings=12, initializer_range=0.5)
-    return SentenceEncoder(Tokenizer(Letters(), {"pad_token": "[PAD]"}), bert.BertModel(config).eval(), max_length=10)
+    marks = PostProcessor((Marks((1,), 0), Text(0, 0), Marks((2,), 0)))
+    tokenizer = Tokenizer(Letters(), {"pad_token": "[PAD]"}, marks)
+    return SentenceEncoder(tokenizer, bert.BertModel(config).eval(), max_length=10)

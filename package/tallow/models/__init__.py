@@ -22,7 +22,10 @@ _CLASSES = {
     "auto": ("AutoModel",),
     "bart": ("BartConfig", "BartForConditionalGeneration"),
     "bert": ("BertConfig", "BertForPreTraining", "BertLMHeadModel", *(f"Bert{head}" for head in ENCODER_HEADS)),
-    "clip": tuple(f"CLIP{part}{kind}" for part in ("", "Text", "Vision") for kind in ("Config", "Model")),
+    "clip": (
+        *("CLIPConfig", "CLIPModel"),
+        *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),
+    ),
     "dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
     "falcon": _decoders("Falcon"),

@@ -11,33 +11,41 @@ from tallow.hub import local_model
 from tallow.models import gguf_models
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import block_format
+from tallow.models.quantize import check_quant
 
-ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")} | {"XLMRoberta": "Roberta"}
+ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")}
+ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
 # Entry of `architectures` -> name of the class in tallow.models.
 ARCHITECTURES = {
     **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
     **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
-    **{f"CLIP{part}Model": f"CLIP{part}Model" for part in ("", "Text", "Vision")},
+    **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
+    **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
     "BartForConditionalGeneration": "BartForConditionalGeneration",
     "BertForPreTraining": "BertForPreTraining",
     "BertLMHeadModel": "BertLMHeadModel",
+    "CamembertForCausalLM": "RobertaForCausalLM",
     "GPT2LMHeadModel": "GPT2",
     "MarianMTModel": "MarianMTModel",
     "RWForCausalLM": "Falcon",
     "RobertaForCausalLM": "RobertaForCausalLM",
     "T5EncoderModel": "T5EncoderModel",
     "T5ForConditionalGeneration": "T5ForConditionalGeneration",
+    "T5WithLMHeadModel": "T5ForConditionalGeneration",
     "WhisperForConditionalGeneration": "Whisper",
     "XLMRobertaForCausalLM": "RobertaForCausalLM",
 }
+
+# Early files spell some names in other ways, such as LLaMAForCausalLM.
+_BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
 
 # `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {
     "bart": "BartForConditionalGeneration",
     "bert": "BertModel",
+    "camembert": "CamembertModel",
     "clip": "CLIPModel",
     "clip_text_model": "CLIPTextModel",
     "clip_vision_model": "CLIPVisionModel",
@@ -85,6 +93,7 @@ class AutoModel:
         gguf_file: str | None = None,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
     ) -> Any:
         """Load a local Hugging Face folder, a Hub repository, or a GGUF file, as the model its config names.
 
@@ -95,18 +104,18 @@ class AutoModel:
             quant: quantise the matrices, as `PretrainedModel.quantize`: "int8", for example. None leaves those of a
                 folder in floats. Matrices of a GGUF file that are quantised already stay as they are.
             gguf_file: a GGUF file in the folder or repository, as in transformers.
+            strict: as in the models' own; a GGUF file has no `config.json`.
 
         Raises:  CheckpointError for an architecture that tallow does not have, and as the model's own
         """
-        if quant is not None:
-            block_format(quant, device)  # an error here comes before a download
+        check_quant(quant, device)  # an error here comes before a download
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
         path = local_model(name, revision=revision, token=token)
         if path.is_file():
             model = gguf_models.load(path, dtype, device)
             return model if quant is None else model.quantize(quant, dtype)
-        return model_class(path).from_pretrained(path, dtype, device, quant=quant)
+        return model_class(path).from_pretrained(path, dtype, device, quant=quant, strict=strict)
 
 
 def model_class(folder: str | Path) -> type[PretrainedModel]:
@@ -118,8 +127,8 @@ def model_class(folder: str | Path) -> type[PretrainedModel]:
         kind = entries.get("model_type")
         architectures = [MODEL_TYPES[kind]] if isinstance(kind, str) and kind in MODEL_TYPES else []
     for name in architectures:
-        if isinstance(name, str) and name in ARCHITECTURES:
-            return getattr(models, ARCHITECTURES[name])
+        if isinstance(name, str) and name.lower() in _BY_LETTERS:
+            return getattr(models, _BY_LETTERS[name.lower()])
     named = repr(entries["model_type"]) if "model_type" in entries else "a model without model_type"
     kind = ", ".join(map(str, architectures)) or named
     raise CheckpointError(

@@ -10,7 +10,7 @@ Source:  Lewis et al. 2019, arXiv:1910.13461; names as in transformers' `modelin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -32,6 +32,7 @@ from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 
@@ -47,9 +48,9 @@ class BartConfig(Seq2SeqConfig):
         max_position_embeddings: the most tokens of a source, and of a text.
         scale_embedding: multiply token embeddings by √D.
         fixed_positions: positions are sinusoids, without a norm.
+        share_encoder_decoder_embeddings: the encoder and the decoder have one vocabulary, and one embedding.
     """
 
-    vocab_size: int
     d_model: int
     encoder_layers: int
     encoder_attention_heads: int
@@ -68,12 +69,13 @@ class BartConfig(Seq2SeqConfig):
     decoder_start_token_id: int | None = 2
     eos_token_id: tuple[int, ...] = (2,)
 
+    share_encoder_decoder_embeddings: ClassVar[bool] = True
     fixed_positions: ClassVar[bool] = False
     model_types: ClassVar[tuple[str, ...]] = ("bart",)
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
     computed: ClassVar = {
         **Seq2SeqConfig.computed,
-        **dict.fromkeys(("tie_word_embeddings", "normalize_embedding"), (True,)),
+        "normalize_embedding": (True,),
         **dict.fromkeys(("normalize_before", "add_final_layer_norm", "static_position_embeddings"), (False,)),
     }
     # Training with dropped layers, classification heads, a size that repeats another, and what transformers ignores.
@@ -138,10 +140,15 @@ def sinusoids(length: int, width: int) -> npt.NDArray[np.float32]:
 
 
 class BartStack(Module):
-    """The layers of the encoder or the decoder, after embeddings of positions and a norm."""
+    """The layers of the encoder or the decoder, after embeddings of positions and a norm.
+
+    Attributes:
+        embed_tokens: its own embedding of tokens; None means that of the model.
+    """
 
     def __init__(self, config: BartConfig, layers: Iterable[Module], device: Any, dtype: Any) -> None:
         super().__init__()
+        self.embed_tokens: Embedding | None = None
         self.embed_positions: Embedding | None = None
         if not config.fixed_positions:
             positions, width = config.max_position_embeddings + OFFSET, config.d_model
@@ -189,16 +196,26 @@ class BartModel(Module):
 
     def __init__(self, config: BartConfig, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.shared = Embedding(config.vocab_size, config.d_model, config.pad_token_id, device=device, dtype=dtype)
         encoding = (BartEncoderLayer(config, device, dtype) for _ in range(config.encoder_layers))
         decoding = (BartDecoderLayer(config, device, dtype) for _ in range(config.decoder_layers))
         self.encoder = BartEncoder(config, encoding, device, dtype)
         self.decoder = BartDecoder(config, decoding, device, dtype)
         self.scale = math.sqrt(config.d_model) if config.scale_embedding else 1.0
 
-    def embed(self, tokens_BT: Tensor) -> Tensor:
-        """Return the embeddings (B, T, D) of tokens."""
-        x_BTD = self.shared(tokens_BT)
+        def table(size: int) -> Embedding:
+            return Embedding(size, config.d_model, config.pad_token_id, device=device, dtype=dtype)
+
+        shared = config.share_encoder_decoder_embeddings
+        self.shared = table(config.vocab_size) if shared else None
+        if not shared or "encoder" in config.own_tables:
+            self.encoder.embed_tokens = table(config.vocab_size)
+        if not shared or "decoder" in config.own_tables:
+            self.decoder.embed_tokens = table(config.text_vocab_size)
+
+    def embed(self, tokens_BT: Tensor, stack: BartStack) -> Tensor:
+        """Return the embeddings (B, T, D) of tokens for the encoder or the decoder."""
+        table: Any = stack.embed_tokens or self.shared
+        x_BTD = table(tokens_BT)
         return x_BTD if self.scale == 1 else x_BTD * self.scale
 
 
@@ -220,28 +237,31 @@ class BartForConditionalGeneration(Seq2SeqLM):
     def __init__(self, config: BartConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.model = BartModel(config, device, dtype)
-        self.lm_head = None
-        self.register_buffer("final_logits_bias", zeros(1, config.vocab_size, device=device, dtype=dtype))
+        vocabulary = config.text_vocab_size
+        tied = config.tie_word_embeddings
+        self.lm_head = None if tied else Linear(config.d_model, vocabulary, False, device, dtype)
+        self.register_buffer("final_logits_bias", zeros(1, vocabulary, device=device, dtype=dtype))
         self.reset_parameters()
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         check_length(input_ids.shape[1], self.context_length)
         mask = None if attention_mask is None else key_mask(attention_mask)
-        return self.model.encoder(self.model.embed(input_ids), mask)
+        return self.model.encoder(self.model.embed(input_ids, self.model.encoder), mask)
 
     def cross_keys(self, encoded_ASD: Tensor) -> list[CrossKeys]:
         return [layer.encoder_attn.keys_and_values(encoded_ASD) for layer in self.model.decoder.layers]
 
     def decode(self, tokens_BT: Tensor, sources: Sources, cache: KVCache | None = None) -> Tensor:
         check_length(tokens_BT.shape[1] + (0 if cache is None else cache.length), self.context_length)
-        return self.model.decoder(self.model.embed(tokens_BT), sources, cache)
+        return self.model.decoder(self.model.embed(tokens_BT, self.model.decoder), sources, cache)
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
         return super().logits(hidden_BTD) + self.final_logits_bias
 
     @property
     def token_embedding(self) -> Embedding:
-        return self.model.shared
+        table: Any = self.model.shared or self.model.decoder.embed_tokens
+        return table
 
     @property
     def cache_shape(self) -> CacheShape:
@@ -252,13 +272,24 @@ class BartForConditionalGeneration(Seq2SeqLM):
     def context_length(self) -> int:
         return self.config.max_position_embeddings
 
-    def _adapt(self, state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        adapted = super()._adapt(state, own)
-        table = adapted.get("model.shared.weight")
-        if table is not None and "final_logits_bias" not in adapted:  # a checkpoint without a head has none
-            adapted["final_logits_bias"] = zeros(1, table.shape[0], dtype=table.dtype)
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        adapted = dict(state)
+        names = ("model.shared.weight", "model.decoder.embed_tokens.weight")
+        tables = [adapted[name] for name in names if name in adapted]
+        if tables and "final_logits_bias" not in adapted:  # a checkpoint without a head has none
+            adapted["final_logits_bias"] = zeros(1, self.config.text_vocab_size, dtype=tables[0].dtype)
         return adapted
 
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        head = ("lm_head.weight",) if self.config.tie_word_embeddings else ()
+        if not self.config.share_encoder_decoder_embeddings:
+            return dict.fromkeys(head, "model.decoder.embed_tokens.weight")
+        tables = ("model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight")
+        return dict.fromkeys((*head, *tables), "model.shared.weight")
+
+    def config_with(self, apart: Collection[str]) -> BartConfig:
+        return self.config.with_own(apart)
+
     def is_superfluous(self, name: str) -> bool:
-        # Copies of the token embedding, and marks of old versions.
-        return name == "lm_head.weight" or name.endswith((".embed_tokens.weight", "coder.version"))
+        return name.endswith("coder.version")  # marks of old versions

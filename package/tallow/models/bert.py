@@ -10,6 +10,7 @@ Source:  Devlin et al. 2018, arXiv:1810.04805; names as in transformers' `modeli
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -276,6 +277,14 @@ class BertPretrainedModel(PretrainedModel):
     def base_model(self) -> BertModel:
         """The encoder inside a model with a head."""
         return getattr(self, self.base_model_prefix)
+
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        names = [name for name, module in self.named_modules() if isinstance(module, VocabularyLogits)]
+        if not names or not self.config.tie_word_embeddings:
+            return {}
+        head, table = names[0], f"{self.base_model_prefix}.embeddings.word_embeddings.weight"
+        return {f"{head}.decoder.weight": table, f"{head}.decoder.bias": f"{head}.bias"}
 
     def is_superfluous(self, name: str) -> bool:
         pooler = (f"{self.base_model_prefix}.pooler.", "pooler.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from tallow.fused.decoder import FusedCache, FusedDecoder
 from tallow.fused.eligibility import ELEMENTS, Pattern, why_not
 from tallow.fused.explanation import LayerReport, explanation
 from tallow.fused.steps import MOST_ROWS, DecodeStep
-from tallow.generation import LogitsProcessor, PromptCache, Sample, Sampler, generate, until
+from tallow.generation import LogitsProcessor, PromptCache, Sample
 from tallow.kernels.fallback import check_fallback
 from tallow.models.decoder import DERIVED, DecoderHead
 from tallow.models.pretrained import tied_logits
@@ -72,14 +72,26 @@ class CausalLM(TextGeneration, DecoderHead):
     fused_pattern: ClassVar[Pattern | None] = None  # the modules that fused blocks replace; None: there are none
 
     def __init__(self, config: Any, device: Any = None, dtype: Any = None) -> None:
+        if config.sees_both_sides:
+            raise ArgumentError(
+                f"{type(self).__name__}: the config is of a model that encodes texts: positions see those after them",
+                hint=f"load it as {self.model_class.__name__}, or as a SentenceEncoder",
+            )
         super().__init__(config, device, dtype)
         vocabulary, width = self.base_model.token_embedding.weight.shape
         # With tied embeddings the head is the weight of the embedding.
         self.lm_head = None if config.tie_word_embeddings else Linear(width, vocabulary, False, device, dtype)
         self.reset_parameters()
 
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        if self.lm_head is not None:
+            return {}
+        table = next(name for name, module in self.named_modules() if module is self.base_model.token_embedding)
+        return {"lm_head.weight": f"{table}.weight"}
+
     def is_superfluous(self, name: str) -> bool:
-        return name == "lm_head.weight" or name.endswith(DERIVED)  # the first repeats the embedding
+        return name.endswith(DERIVED)
 
     def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         """Return the head's input (B, T, D). With a cache, the tokens follow those in it, and are appended to it."""
@@ -297,6 +309,24 @@ class CausalLM(TextGeneration, DecoderHead):
 
     # ----------------------------------------------------------------------------------------------------------- text
 
+    def generate_ids(
+        self,
+        prompt: Sequence[int],
+        *,
+        max_tokens: int | None = None,
+        sample: Sample | None = None,
+        num_beams: int | None = None,
+        processors: Sequence[LogitsProcessor] = (),
+        cache_dtype: Any = None,
+    ) -> Iterator[int]:
+        """Continue a prompt, as `generate_text`, and yield ids.
+
+        Args:    prompt: its ids, with special tokens
+        Raises:  as `generate_text`
+        """
+        options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache_dtype": cache_dtype}
+        return self.write(self, prompt, processors=processors, **options)
+
     def generate_text(
         self,
         prompt: str,
@@ -304,6 +334,7 @@ class CausalLM(TextGeneration, DecoderHead):
         max_tokens: int | None = None,
         stop: Collection[str] = (),
         sample: Sample | None = None,
+        num_beams: int | None = None,
         processors: Sequence[LogitsProcessor] = (),
         grammar: Grammar | None = None,
         cache_dtype: Any = None,
@@ -311,20 +342,25 @@ class CausalLM(TextGeneration, DecoderHead):
         """Continue a prompt; yield pieces of text as they come.
 
         Args:
-            max_tokens: None means as many as the context holds.
-            stop: strings that end the text and are not part of it, in addition to the model's stop ids.
-            sample: as `tallow.generation.generate`; None means as in the model's `generation_config.json`, which by
-                default takes the likeliest token.
-            processors, cache_dtype: as `tallow.generation.generate`
+            max_tokens: None means as the model's `generation_config.json` says, or else as many as the context holds.
+            stop: strings that end the text and are not part of it, in addition to those of `generation_config.json`
+                and the model's stop ids.
+            sample: as `tallow.generation.generate`; None means as in `generation_config.json`, which by default takes
+                the likeliest token. It stands for the arguments of a Sampler; other entries of the file hold with any.
+            num_beams: the number of texts to search with, of which the best is yielded at the end; None means as in
+                `generation_config.json`, and 1 with `sample`.
+            processors: as `tallow.generation.generate`, after those of `generation_config.json`.
+            cache_dtype: as `tallow.generation.generate`
             grammar: the texts that may follow the prompt, from `tallow.generation.constrain`. A text that max_tokens
                 ends is only the beginning of one.
 
-        Raises:  as `generate`, at the call; TokenizerError; CheckpointError as `generation_config`
+        Raises:  as `generate`, at the call; ArgumentError for num_beams with a sample, and for a prompt that is longer
+                 than the file's max_length; TokenizerError; CheckpointError as `generation_config`
         """
-        tokens = self.tokenizer.encode(prompt)
-        options = {"max_tokens": max_tokens, "cache_dtype": cache_dtype, **self._choice(sample, processors, grammar)}
-        generated = generate(self, tokens, **options)
-        return until(self.tokenizer.decode_stream(generated, previous=tokens), stop)
+        tokens = self.tokenizer.encode_prompt(prompt)
+        options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache_dtype": cache_dtype}
+        generated = self.generate_ids(tokens, processors=self._constrained(processors, grammar), **options)
+        return self._until(self.tokenizer.decode_stream(generated, previous=tokens), stop)
 
     def chat(
         self,
@@ -333,6 +369,7 @@ class CausalLM(TextGeneration, DecoderHead):
         max_tokens: int | None = None,
         stop: Collection[str] = (),
         sample: Sample | None = None,
+        num_beams: int | None = None,
         processors: Sequence[LogitsProcessor] = (),
         grammar: Grammar | None = None,
         cache: PromptCache | None = None,
@@ -342,26 +379,19 @@ class CausalLM(TextGeneration, DecoderHead):
 
         Args:
             messages: [{"role": "user", "content": "..."}], in the form that the model's chat template takes.
-            max_tokens, stop, sample, processors, grammar: as `generate_text`
+            max_tokens, stop, sample, num_beams, processors, grammar: as `generate_text`
             cache: a PromptCache of this model, which avoids reading the conversation again.
-            variables: other variables of the chat template, such as tools.
+            variables: other arguments of `ChatTemplate.render`, such as tools and continue_final_message, and variables
+                of the chat template, such as enable_thinking.
 
         Raises:  as `generate`, at the call; TokenizerError when the model has no chat template; ArgumentError when the
                  template rejects the messages
         """
-        tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, **variables)
-        options = {"max_tokens": max_tokens, **self._choice(sample, processors, grammar)}
-        generated = generate(self, tokens, **options) if cache is None else cache.generate(tokens, **options)
-        return until(self.tokenizer.decode_stream(generated), stop)
-
-    def _choice(
-        self, sample: Sample | None, processors: Sequence[LogitsProcessor], grammar: Grammar | None
-    ) -> dict[str, Any]:
-        """Return the arguments of `generate` that choose tokens and end the text."""
-        sample = sample or Sampler(**self.generation_config.sampling)
-        if grammar is not None:
-            processors = [*processors, self.constraint(grammar)]
-        return {"sample": sample, "processors": processors, "stop_ids": self.stop_ids}
+        begins = not variables.get("continue_final_message")
+        tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=begins, **variables)
+        options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache": cache}
+        generated = self.write(self, tokens, processors=self._constrained(processors, grammar), **options)
+        return self._until(self.tokenizer.decode_stream(generated), stop)
 
 
 def host_logits(logits: dtypes.Array) -> npt.NDArray[np.float32]:

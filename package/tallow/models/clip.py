@@ -1,7 +1,7 @@
 """CLIP: an encoder of images and one of texts, whose vectors are near each other where a text describes an image.
 
-Loads Hugging Face folders of `CLIPModel`, `CLIPTextModel` and `CLIPVisionModel`; the latter two from the folder of a
-`CLIPModel` as well.
+Loads Hugging Face folders of `CLIPModel`, `CLIPTextModel`, `CLIPVisionModel`, `CLIPTextModelWithProjection` and
+`CLIPVisionModelWithProjection`; those of one encoder from the folder of a `CLIPModel` as well.
 
 Letters: B texts, I images, C channels, Y and X pixels, T positions, D width, E width of the shared vectors.
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, ClassVar, NamedTuple, Self
 
 from tallow.core.apply import apply
@@ -23,7 +24,7 @@ from tallow.models.bert import backward_mask
 from tallow.models.config import Config
 from tallow.models.encoder_layers import FeedForward
 from tallow.models.pretrained import PretrainedModel, check_length
-from tallow.models.vit import PooledOutput, check_image, check_sizes, positions_of
+from tallow.models.vit import PooledOutput, check_image, check_sizes, grid_of, positions_of
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import key_mask, merge_heads, split_heads
@@ -44,6 +45,7 @@ class CLIPTowerConfig(Config):
     """The sizes that both encoders have.
 
     Attributes:
+        projection_dim: E.
         part: the entry with these sizes in the `config.json` of a `CLIPModel`.
     """
 
@@ -55,9 +57,10 @@ class CLIPTowerConfig(Config):
     layer_norm_eps: float = 1e-5
     attention_dropout: float = 0.0
     initializer_range: float = 0.02
+    projection_dim: int = 512
 
     part: ClassVar[str]
-    neutral: ClassVar = frozenset({"dropout", "tie_word_embeddings", "projection_dim"})  # of no use in an encoder
+    neutral: ClassVar = frozenset({"dropout", "tie_word_embeddings"})  # of no use in an encoder
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +69,7 @@ class CLIPTowerConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         if entries.get("model_type") == "clip":
-            own = part_of(entries, cls.part)
+            own = part_of(entries, cls.part) | {"projection_dim": entries.get("projection_dim")}  # that of the weights
             entries.clear()
             entries.update(own)
 
@@ -136,14 +139,15 @@ class CLIPConfig(Config):
     unread: ClassVar = frozenset({"initializer_range"})
 
     @classmethod
-    def from_entries(cls, entries: Mapping[str, Any], source: str) -> Self:
+    def from_entries(cls, entries: Mapping[str, Any], source: str, *, strict: bool = False) -> Self:
         kinds = (CLIPTextConfig, CLIPVisionConfig)
         if entries.get("model_type", "clip") == "clip":
             parts = {
-                kind.part: kind.from_entries(part_of(entries, kind.part), f"{source}: {kind.part}") for kind in kinds
+                kind.part: kind.from_entries(part_of(entries, kind.part), f"{source}: {kind.part}", strict=strict)
+                for kind in kinds
             }
             entries = {**entries, **parts}
-        return super().from_entries(entries, source)
+        return super().from_entries(entries, source, strict=strict)
 
     def check_layers(self, tensors: int, source: str) -> None:
         self.text_config.check_layers(tensors, source)
@@ -225,19 +229,19 @@ class CLIPVisionEmbeddings(Module):
         super().__init__()
         self.config = config
         width, patch = config.hidden_size, config.patch_size
-        positions = 1 + (config.image_size // patch) ** 2
+        positions = 1 + prod(grid_of(config))
         self.class_embedding = empty_parameter(width, device=device, dtype=dtype)
         self.patch_embedding = Conv2d(config.num_channels, width, patch, patch, bias=False, device=device, dtype=dtype)
         self.position_embedding = Embedding(positions, width, device=device, dtype=dtype)
         init.normal_(self.class_embedding, 0.0, config.initializer_range)
 
     def forward(self, pixels_BCYX: Tensor, *, any_size: bool) -> Tensor:
-        config, project = self.config, self.patch_embedding
-        check_image(pixels_BCYX, config.num_channels, config.patch_size, None if any_size else config.image_size)
+        project = self.patch_embedding
+        check_image(pixels_BCYX, self.config, any_size=any_size)
         patches_BDYX = project(pixels_BCYX.to(project.weight.dtype))
         first_B1D = self.class_embedding.expand(len(pixels_BCYX), 1, -1)
         x_BTD = apply(cat, (first_B1D, patches_BDYX.flatten(2).transpose(1, 2)), 1)
-        return x_BTD + positions_of(self.position_embedding.weight, *patches_BDYX.shape[2:])
+        return x_BTD + positions_of(self.position_embedding.weight, grid_of(self.config), *patches_BDYX.shape[2:])
 
 
 class CLIPTowerModel(PretrainedModel):
@@ -317,6 +321,73 @@ class CLIPVisionModel(CLIPTowerModel):
         x_BTD = self.pre_layrnorm(self.embeddings(pixel_values, any_size=interpolate_pos_encoding))
         x_BTD = self.encoder(x_BTD)
         return PooledOutput(x_BTD, self.post_layernorm(x_BTD[:, 0]))
+
+
+class CLIPTextModelOutput(NamedTuple):
+    """Vectors of texts that can be compared with those of images, and hidden states.
+
+    Shapes:  text_embeds (B, E); last_hidden_state (B, T, D)
+    """
+
+    text_embeds: Tensor
+    last_hidden_state: Tensor
+
+
+class CLIPTextModelWithProjection(CLIPTowerModel):
+    """The encoder of texts, and its projection to the shared vectors.
+
+    Args:    as CLIPTextModel
+    """
+
+    config_class = CLIPTextConfig
+    base_model_prefix = "text_model"
+
+    def __init__(self, config: CLIPTextConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.text_model = CLIPTextModel(config, device, dtype)
+        self.text_projection = Linear(config.hidden_size, config.projection_dim, False, device, dtype)
+        self.reset_parameters()
+
+    @property
+    def context_length(self) -> int:
+        """The most positions the model can read."""
+        return self.text_model.context_length
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> CLIPTextModelOutput:
+        """Encode texts.  Args, shapes: as `CLIPTextModel`"""
+        hidden_BTD, pooled_BD = self.text_model(input_ids, attention_mask)
+        return CLIPTextModelOutput(self.text_projection(pooled_BD), hidden_BTD)
+
+
+class CLIPVisionModelOutput(NamedTuple):
+    """Vectors of images that can be compared with those of texts, and hidden states.
+
+    Shapes:  image_embeds (I, E); last_hidden_state (I, T, D)
+    """
+
+    image_embeds: Tensor
+    last_hidden_state: Tensor
+
+
+class CLIPVisionModelWithProjection(CLIPTowerModel):
+    """The encoder of images, and its projection to the shared vectors.
+
+    Args:    as CLIPTextModel
+    """
+
+    config_class = CLIPVisionConfig
+    base_model_prefix = "vision_model"
+
+    def __init__(self, config: CLIPVisionConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.vision_model = CLIPVisionModel(config, device, dtype)
+        self.visual_projection = Linear(config.hidden_size, config.projection_dim, False, device, dtype)
+        self.reset_parameters()
+
+    def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> CLIPVisionModelOutput:
+        """Encode images.  Args, shapes: as `CLIPVisionModel`"""
+        hidden_ITD, pooled_ID = self.vision_model(pixel_values, interpolate_pos_encoding=interpolate_pos_encoding)
+        return CLIPVisionModelOutput(self.visual_projection(pooled_ID), hidden_ITD)
 
 
 class CLIPOutput(NamedTuple):

@@ -1,48 +1,61 @@
-"""The base of model configs: read a `config.json`, and refuse settings that the model does not compute."""
+"""The base of model configs: read a `config.json`, refuse settings that the model does not compute, warn of others."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeAlias
 
-from tallow.errors import ArgumentError, CheckpointError
+from tallow.errors import ArgumentError, CheckpointError, TallowWarning, warn
 from tallow.io.atomic import atomic_write
 from tallow.io.json_object import parse_object
+from tallow.io.regular import read_regular
+from tallow.nn.rope_scaling import unread_entries
 
 CONFIG = "config.json"
 DTYPE_NAMES = ("dtype", "torch_dtype")  # its entry for the dtype in newer and older versions of transformers
 Count: TypeAlias = int  # a field that may be 0
+Side: TypeAlias = int | tuple[int, int]  # a field with the side of a square, or the height and the width of a rectangle
 MAX_DEPTH = 8
+MOST_SHOWN = 20  # unknown entries in a warning
 MAX_LABELS = 100_000  # more than any classifier
 MAX_SIZE = 2**31 - 1  # more than any size of a model
 
-# Entries of any config.json that do not affect what a model computes: its origin, how to serve it, the names of its
-# outputs, lengths for some tokenizer, and generation settings that old versions of transformers kept here.
+# Entries of any config.json that do not affect what a model computes, and are too common for a warning: what
+# transformers' base class knows, the file's origin, how to serve and train the model, lengths for some tokenizer, and
+# generation settings, which old versions of transformers kept here.
 # fmt: off
 NEUTRAL = frozenset({
-    "_name_or_path", "name_or_path", "_commit_hash", "architectures", "model_type", "transformers_version",
-    "torch_dtype", "dtype", "auto_map", "finetuning_task", "task_specific_params", "language", "license_name",
-    "gradient_checkpointing", "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
-    "_flash_attn_2_enabled", "cache_implementation", "use_cache", "output_past", "output_attentions",
-    "output_hidden_states", "return_dict", "torchscript", "use_bfloat16", "tf_legacy_loss",
-    "chunk_size_feed_forward", "pruned_heads", "tokenizer_class", "prefix", "problem_type", "id2label", "label2id",
-    "num_labels", "_num_labels", "max_sequence_length", "model_max_length", "is_llama_config",
-    "transformers.js_config", "sentence_transformers", "unsloth_version", "unsloth_fixed",
-    "initializer_range", "initializer_factor", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id",
-    "cls_token_id", "mask_token_id", "unk_token_id", "decoder_start_token_id", "forced_bos_token_id",
-    "forced_eos_token_id", "begin_suppress_tokens", "suppress_tokens", "max_length", "min_length", "do_sample",
-    "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p",
-    "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size",
-    "bad_words_ids", "num_return_sequences", "output_scores", "return_dict_in_generate", "remove_invalid_values",
-    "exponential_decay_length_penalty", "epsilon_cutoff", "eta_cutoff", "encoder_repetition_penalty",
-    "num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold", "assistant_lookbehind",
-    "target_lookbehind",
+    "architectures", "model_type", "transformers_version", "torch_dtype", "dtype", "output_attentions",
+    "output_hidden_states", "return_dict", "chunk_size_feed_forward", "pruned_heads", "torchscript", "use_bfloat16",
+    "tf_legacy_loss", "problem_type", "id2label", "label2id", "num_labels", "tokenizer_class", "prefix",
+    "task_specific_params", "finetuning_task", "attn_implementation", "use_cache", "cache_implementation",
+    "name_or_path", "auto_map", "language", "license_name", "is_llama_config", "output_past", "transformers.js_config",
+    "sentence_transformers", "sbert_ce_default_activation_function", "unsloth_version", "unsloth_fixed",
+    "gradient_checkpointing", "initializer_range",
+    "initializer_factor", "max_sequence_length", "model_max_length", "begin_suppress_tokens", "suppress_tokens",
+    "max_length", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty",
+    "temperature", "top_k", "top_p", "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
+    "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences", "output_scores",
+    "return_dict_in_generate", "remove_invalid_values", "exponential_decay_length_penalty", "epsilon_cutoff",
+    "eta_cutoff", "encoder_repetition_penalty", "num_assistant_tokens", "num_assistant_tokens_schedule",
+    "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind",
 })
 # fmt: on
+_NEUTRAL_FORM = re.compile(r"_.*|.*_token_ids?")  # what transformers keeps for itself, and special tokens
+
+# Parts of the names of mechanisms that change the output of some model and leave the names and shapes of its weights
+# as they are, so that a checkpoint does not show them: where a model does not know such an entry, it must be off.
+# Initial values are weights by now.
+_MECHANISM = re.compile(
+    r"(?!.*init)(?:.*_)?(?:alibi|attention_window|bidirectional|clip_qkv|experts?|layer_types|local_attention|moe|mrope|"
+    r"multipliers?|mup|parallel_(?:attn|residual)|position_embedding_type|quantization|rope|rotary|scal(?:ar|e|ing)|"
+    r"sliding_window|(?:logit_|soft_?)cap(?:ping)?)(?:_.*)?"
+)
 
 # Entries of any config.json that would affect the output, with the values that all models support unless they say
 # otherwise.
@@ -52,6 +65,8 @@ COMPUTED: Mapping[str, tuple[Any, ...]] = {
     "add_cross_attention": (False,),
     "is_decoder": (False,),
 }
+
+_reported: set[str] = set()  # the unknown entries that this process has warned of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +81,7 @@ class Config:
         layer_counts: the fields with numbers of layers; a config has some of them.
         computed: entries that would affect the output, with the values that the model supports. They override
             `COMPUTED`.
-        neutral: entries, in addition to `NEUTRAL`, that do not affect the output.
+        neutral: entries, in addition to those of all models, that do not affect the output.
         unread: fields that are not read from `config.json`, where they have no effect.
     """
 
@@ -118,40 +133,38 @@ class Config:
         """Rename entries of older and newer versions of transformers to the names of the fields, in place."""
 
     @classmethod
-    def from_json(cls, path: str | Path) -> Self:
+    def from_json(cls, path: str | Path, *, strict: bool = False) -> Self:
         """Read a `config.json`.
 
+        An entry that neither the model nor `NEUTRAL` knows has no effect, and is reported in a TallowWarning, once in
+        a process. It is refused if its name is that of a mechanism of other models and its value is not off.
+
+        Args:    strict: refuse every unknown entry
         Raises:  CheckpointError when it is not JSON, belongs to another model, or lacks a size; and for entries that
                  affect the output and that the model does not support, all in one message
         """
         entries = {name: value for name, value in read_entries(path).items() if name not in cls.unread}
-        return cls.from_entries(entries, str(path))
+        return cls.from_entries(entries, str(path), strict=strict)
 
     @classmethod
-    def from_entries(cls, entries: Mapping[str, Any], source: str) -> Self:
+    def from_entries(cls, entries: Mapping[str, Any], source: str, *, strict: bool = False) -> Self:
         """Make a config from the entries of a `config.json`; as `from_json`.  Args: source: its name, for errors"""
         entries = dict(entries)
         if entries.get("model_type", cls.model_types[0]) not in cls.model_types:
             raise CheckpointError(
-                f"{source}: model_type is {entries['model_type']!r}; {cls.__name__} reads {', '.join(cls.model_types)}",
+                f"{source}: model_type is {entries['model_type']!r:.80}; {cls.__name__} reads "
+                f"{', '.join(cls.model_types)}",
                 hint="use the class of that model; tallow.models.AutoModel detects it",
             )
         cls.prepare(entries)
         known = {field.name for field in fields(cls)}
-        ignored, computed = NEUTRAL | cls.neutral, {**COMPUTED, **cls.computed}
-        unsupported = []
-        for name, value in entries.items():
-            if value is None or name in known:
-                continue
-            if name in computed:
-                if value not in computed[name]:
-                    supported = " or ".join(repr(v) for v in computed[name])
-                    unsupported.append(f"  {name} is {value!r}; the model supports {supported}")
-            elif name not in ignored:
-                unsupported.append(f"  {name} is {value!r}; unknown entry")
-        if unsupported:
-            hint = f"if an entry does not affect the output, delete it from {CONFIG}"
-            raise CheckpointError("\n".join([f"{source}: {cls.__name__} does not support", *unsupported]), hint)
+        others = {name: value for name, value in entries.items() if name not in known and value is not None}
+        for name in known & entries.keys():
+            if isinstance(scaling := entries[name], dict):  # of rotary angles
+                unread = unread_entries(scaling)
+                others |= {f"{name}.{key}": scaling[key] for key in unread if scaling[key] is not None}
+                entries[name] = {key: value for key, value in scaling.items() if key not in unread}
+        report_unknown(cls._unknown(others, source, strict), f"{source}: {cls.__name__}")
         values = {name: value for name, value in entries.items() if name in known and value is not None}
         missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in values]
         if missing:
@@ -161,14 +174,70 @@ class Config:
         except ArgumentError as error:
             raise CheckpointError(f"{source}: {error}") from error
 
+    @classmethod
+    def is_neutral(cls, name: str) -> bool:
+        """Return whether an entry of this name, which is no field, does not affect the output."""
+        return name in NEUTRAL or name in cls.neutral or _NEUTRAL_FORM.fullmatch(name) is not None
+
+    @classmethod
+    def _unknown(cls, entries: Mapping[str, Any], source: str, strict: bool) -> dict[str, Any]:
+        """Return the entries to warn of, among those that are no fields.
+
+        Raises:  CheckpointError for entries that the model does not support
+        """
+        computed = {**COMPUTED, **cls.computed}
+        unsupported, unknown = [], {}
+        for name, value in entries.items():
+            reason = None
+            if name in computed:
+                if value not in computed[name]:
+                    reason = f"the model supports {' or '.join(repr(v) for v in computed[name])}"
+            elif name not in cls.neutral and is_mechanism(name.rpartition(".")[2], value):
+                reason = "the model does not compute it"
+            elif not cls.is_neutral(name):
+                if strict:
+                    reason = "unknown entry"
+                else:
+                    unknown[name] = value
+            if reason is not None:
+                unsupported.append(f"  {name} is {value!r:.200}; {reason}")
+        if unsupported:
+            hint = f"if an entry does not affect the output, delete it from {CONFIG}"
+            if any("quantization" in name for name in unsupported):
+                hint = "use the model before it was quantised, or its GGUF file"
+            raise CheckpointError("\n".join([f"{source}: {cls.__name__} does not support", *unsupported]), hint)
+        return unknown
+
+
+def report_unknown(entries: Mapping[str, Any], reader: str) -> None:
+    """Name entries that have no effect in a TallowWarning, each name once in a process.  Args: reader: who says so"""
+    unknown = [name for name in entries if name not in _reported]
+    if unknown:
+        text = ", ".join(f"{name!r:.80} ({entries[name]!r:.40})" for name in unknown[:MOST_SHOWN])
+        text += f" and {len(unknown) - MOST_SHOWN} more" if len(unknown) > MOST_SHOWN else ""
+        warn(f"{reader} does not know these entries, and ignores them: {text}", TallowWarning)
+        _reported.update(unknown)
+
 
 def read_entries(path: str | Path) -> dict[str, Any]:
-    """Return the entries of a `config.json`.  Raises: CheckpointError when it is missing or not JSON"""
+    """Return the entries of a `config.json`, which may hold Python's Infinity and NaN.
+
+    Raises:  CheckpointError when it is missing or not JSON
+    """
     try:
-        text = Path(path).read_bytes()
+        text = read_regular(path)
     except FileNotFoundError as error:
-        raise CheckpointError(f"{path} does not exist", hint="pass a model folder, with its config.json") from error
-    return parse_object(text, str(path), max_depth=MAX_DEPTH)
+        raise CheckpointError(f"{path} does not exist", hint=_instead_of(Path(path))) from error
+    return parse_object(text, str(path), max_depth=MAX_DEPTH, parse_constant=float)
+
+
+def _instead_of(path: Path) -> str:
+    """Return what to do about a folder that lacks a file."""
+    if path.name != CONFIG:
+        return "pass a folder that has it"
+    if (path.parent / "adapter_config.json").exists():
+        return "the folder is an adapter: load its base model, then the adapter (--adapter, or tallow.peft.PeftModel)"
+    return f"pass a model folder, with its {CONFIG}"
 
 
 def write_entries(entries: Mapping[str, Any], path: str | Path) -> None:
@@ -240,8 +309,25 @@ def whole_heads(entries: dict[str, Any]) -> None:
         entries["rope_scaling"] = {**(rope or {}), "partial_rotary_factor": entries.pop("partial_rotary_factor")}
 
 
+def is_mechanism(name: str, value: Any) -> bool:
+    """Return whether an entry turns on a mechanism that changes the output of some model but not its tensors. It is
+    off with nothing, a factor of 1, and the usual kind of positions or of all layers."""
+    is_on = bool(value) and (value != 1 or value is True) and value != "absolute"
+    is_usual = isinstance(value, list) and all(kind == "full_attention" for kind in value)
+    return is_on and not is_usual and _MECHANISM.fullmatch(name) is not None
+
+
 def _is_finite(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value < math.inf
+
+
+def _is_tuple(value: Any, kind: type) -> bool:
+    return isinstance(value, tuple | list) and all(type(item) is kind for item in value)
+
+
+def _is_side(value: Any) -> bool:
+    sides = value if isinstance(value, tuple) and len(value) == 2 else (value,)
+    return all(type(side) is int and 0 < side <= MAX_SIZE for side in sides)
 
 
 # By annotation: a description of valid values, and the check.
@@ -252,5 +338,7 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a finite number, not negative", _is_finite),
     "bool": ("True or False", lambda value: type(value) is bool),
     "str": ("a string", lambda value: type(value) is str),
-    "tuple[int, ...]": ("a tuple of integers", lambda value: all(type(i) is int for i in value)),
+    "Side": ("a positive integer, or two: the height and the width", lambda value: _is_side(value)),
+    "tuple[int, ...]": ("a tuple of integers", lambda value: _is_tuple(value, int)),
+    "tuple[str, ...]": ("a tuple of strings", lambda value: _is_tuple(value, str)),
 }

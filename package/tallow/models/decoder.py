@@ -6,7 +6,7 @@ Letters: B batch, T positions, D width.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.config import Config, end_ids, labels_of
 from tallow.models.pretrained import PretrainedModel
+from tallow.nn.attention import key_mask, local_mask
 from tallow.nn.cache import KVCache, Uncached
 from tallow.nn.embedding import Embedding
 
@@ -43,6 +44,13 @@ class DecoderConfig(Config):
     pad_token_id: int | None = None
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
     classifier_dropout: float = 0.1
+
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"is_causal": (True,)}
+
+    @property
+    def sees_both_sides(self) -> bool:
+        """True if a position sees those after it too, as in a decoder that was trained to encode texts."""
+        return False
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -90,9 +98,17 @@ class DecoderModel(DecoderModule):
             cache: from `CausalLM.new_cache`, which holds the padding itself; the tokens follow those in it.
 
         Shapes:  both (B, T), of integers
-        Raises:  ArgumentError for padding between tokens of a text, for both a mask and a cache, and for positions
-                 beyond the context of a model with learned position embeddings
+        Raises:  ArgumentError for padding between tokens of a text, for both a mask and a cache, for positions beyond
+                 the context of a model with learned position embeddings, and for a cache of a model whose positions
+                 see both sides
         """
+        if self.config.sees_both_sides:
+            if cache is not None:
+                raise ArgumentError(
+                    f"a cache for a {type(self).__name__} whose positions see those after them",
+                    hint="pass whole texts",
+                )
+            return self.decode(input_ids, BothSides(input_ids, attention_mask))
         if attention_mask is not None:
             if cache is not None:
                 raise ArgumentError(
@@ -100,6 +116,31 @@ class DecoderModel(DecoderModule):
                 )
             cache = uncached(attention_mask)
         return self.decode(input_ids, cache)
+
+
+class BothSides(Uncached):
+    """The masks of texts in which a position sees those on both sides, with the interface of a KVCache.
+
+    Args:    attention_mask: as DecoderModel.forward
+    """
+
+    def __init__(self, tokens_BT: Tensor, attention_mask: Tensor | None) -> None:
+        super().__init__(len(tokens_BT), [0] * len(tokens_BT))
+        self._tokens_BT = tokens_BT
+        self._keys = None if attention_mask is None else key_mask(attention_mask)
+
+    def mask(self, distance: int | None) -> Tensor | None:
+        """Return the mask of keys, for `two_sided_attention`.
+
+        Args:    distance: to the furthest position that a query sees; None means all
+        """
+        if distance is None:
+            return self._keys
+        if distance not in self.masks:
+            if (mask := local_mask(self._tokens_BT, self._keys, distance)) is None:
+                return None
+            self.masks[distance] = mask
+        return self.masks[distance]
 
 
 class DecoderHead(DecoderModule):

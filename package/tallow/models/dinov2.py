@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.apply import apply
-from tallow.core.creation import full
+from tallow.core.creation import full, ones
 from tallow.core.tensor import Tensor
 from tallow.models.activations import activation_named, gated
-from tallow.models.config import Config, labels_of
+from tallow.models.config import Config, Side, labels_of
 from tallow.models.encoder_layers import FeedForward
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.vit import ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings, check_sizes
+from tallow.models.vit import ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings, check_sizes, sides_of
 from tallow.nn import functional as F
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
@@ -34,7 +34,9 @@ class Dinov2Config(Config):
 
     Attributes:
         mlp_ratio: the width of the feed-forward part, relative to hidden_size.
-        image_size: the side of the images whose positions the checkpoint has; images of other sizes are read as well.
+        image_size: the side, or the height and the width, of the images whose positions the checkpoint has; images of
+            other sizes are read as well.
+        drop_path_rate: in training, the probability that a sample skips a part of a layer.
         layerscale_value: the scales of fresh weights.
         use_swiglu_ffn: the feed-forward part is a SwiGLU of two thirds of that width.
         labels: the labels of the classifier, in the order of its logits; `id2label` in the file.
@@ -49,16 +51,16 @@ class Dinov2Config(Config):
     attention_probs_dropout_prob: float = 0.0
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-6
-    image_size: int = 224
-    patch_size: int = 14
+    image_size: Side = 224
+    patch_size: Side = 14
     num_channels: int = 3
     qkv_bias: bool = True
     layerscale_value: float = 1.0
+    drop_path_rate: float = 0.0
     use_swiglu_ffn: bool = False
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("dinov2",)
-    computed: ClassVar = {"drop_path_rate": (0.0,)}
     # Of pretraining with masked patches, and of the model as a part of another one.
     neutral: ClassVar = frozenset(
         {"use_mask_token", "out_features", "out_indices", "_out_features", "_out_indices", "stage_names"}
@@ -68,11 +70,13 @@ class Dinov2Config(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_sizes(self)
+        self.require("drop_path_rate", "a probability below 1", lambda rate: rate < 1)
         self.require("mlp_ratio", "0.1 to 100", lambda ratio: 0.1 <= ratio <= 100)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)
+        sides_of(entries)
 
     @property
     def inner_size(self) -> int:
@@ -104,6 +108,23 @@ class LayerScale(Module):
         return x_BTD * self.lambda1
 
 
+class DropPath(Module):
+    """In training, replace a part of the samples by zeros, and scale the others so that the mean stays.
+
+    Source:  Huang et al. 2016, arXiv:1603.09382
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        if not self.training or not self.p:
+            return x_BTD
+        kept = ones((len(x_BTD), 1, 1), dtype=x_BTD.dtype, device=x_BTD.device)
+        return x_BTD * F.dropout(kept, self.p)
+
+
 class Dinov2Layer(Module):
     """Attention, then a feed-forward part; each reads normalised input and is added to it, scaled."""
 
@@ -120,10 +141,11 @@ class Dinov2Layer(Module):
             else FeedForward(width, inner, activation_named(config.hidden_act), device, dtype)
         )
         self.layer_scale2 = LayerScale(config, device, dtype)
+        self.drop_path = DropPath(config.drop_path_rate)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        x_BTD = x_BTD + self.layer_scale1(self.attention(self.norm1(x_BTD)))
-        return x_BTD + self.layer_scale2(self.mlp(self.norm2(x_BTD)))
+        x_BTD = x_BTD + self.drop_path(self.layer_scale1(self.attention(self.norm1(x_BTD))))
+        return x_BTD + self.drop_path(self.layer_scale2(self.mlp(self.norm2(x_BTD))))
 
 
 class Dinov2PretrainedModel(PretrainedModel):

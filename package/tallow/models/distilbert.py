@@ -10,6 +10,7 @@ Source:  Sanh et al. 2019, arXiv:1910.01108; names as in transformers' `modeling
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -224,11 +225,11 @@ class DistilBertModel(DistilBertPretrainedModel):
 
 
 class DistilBertProjector(Module):
-    """Logits over the vocabulary: a product with the word embeddings, and a bias."""
+    """Logits over the vocabulary: a product with the word embeddings, and a bias if the model has one."""
 
-    def __init__(self, vocab_size: int, device: Any, dtype: Any) -> None:
+    def __init__(self, vocab_size: int, device: Any, dtype: Any, *, bias: bool = True) -> None:
         super().__init__()
-        self.bias = Parameter(zeros(vocab_size, device=device, dtype=dtype))
+        self.bias = Parameter(zeros(vocab_size, device=device, dtype=dtype)) if bias else None
 
     def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
         return F.linear(x_BTD, embeddings_VD, self.bias)
@@ -252,6 +253,11 @@ class DistilBertForMaskedLM(DistilBertPretrainedModel):
         )
         self.activation = activation_named(config.activation)
         self.reset_parameters()
+
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        tied = self.config.tie_word_embeddings
+        return {"vocab_projector.weight": "distilbert.embeddings.word_embeddings.weight"} if tied else {}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         x_BTD = self.activation(self.vocab_transform(self.distilbert(input_ids, attention_mask)))

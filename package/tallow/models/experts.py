@@ -21,10 +21,10 @@ from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import CheckpointError
+from tallow.fused.affine import memory
 from tallow.fused.eligibility import Kind, Pattern, why_not
 from tallow.fused.expert_block import ExpertBlock
 from tallow.fused.weights import matrix
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.models.llama import MLP_NAMES, Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaMLP
 from tallow.models.qwen import Qwen3Attention
 from tallow.nn import functional as F
@@ -200,7 +200,7 @@ class SparseMLP(Module):
         """Return the weights of an expert, a new block if an array of them has been replaced."""
         expert = self.experts[i]
         matrices = [matrix(getattr(expert, name)) for name in expert.names]
-        arrays = [each.blocks if isinstance(each, BlockMatrix) else each for each in matrices]
+        arrays = [memory(each) for each in matrices]
         kept = self._kept.blocks.get(i)
         if kept is None or not all(map(is_, kept[1], arrays)):
             kept = self._kept.blocks[i] = ExpertBlock(*matrices), arrays

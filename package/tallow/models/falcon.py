@@ -81,7 +81,11 @@ class FalconConfig(DecoderConfig):
     eos_token_id: tuple[int, ...] = (11,)
 
     model_types: ClassVar[tuple[str, ...]] = ("falcon", "RefinedWeb", "RefinedWebModel")
-    computed: ClassVar = {"hidden_dropout": (0.0,), "attention_dropout": (0.0,), "partial_rotary_factor": (1.0,)}
+    computed: ClassVar = {
+        **DecoderConfig.computed,
+        **dict.fromkeys(("hidden_dropout", "attention_dropout"), (0.0,)),
+        "partial_rotary_factor": (1.0,),
+    }
     neutral: ClassVar = frozenset({"apply_residual_connection_post_layernorm"})
 
     def __post_init__(self) -> None:

@@ -31,6 +31,8 @@ class Gemma3Config(Gemma2Config):
     Attributes:
         rope_theta, rope_scaling: the base and the scaling of rotary angles in layers that see all positions.
         rope_local_base_freq, rope_local_scaling: the same in layers with a sliding window.
+        use_bidirectional_attention: positions see those on both sides, as in EmbeddingGemma; half of the sliding window
+            is on each side.
     """
 
     max_position_embeddings: int = 131072
@@ -38,10 +40,11 @@ class Gemma3Config(Gemma2Config):
     rope_local_base_freq: float = 10_000.0
     rope_local_scaling: Mapping[str, Any] | None = None
     sliding_window_pattern: int = 6
+    use_bidirectional_attention: bool = False
 
     model_types: ClassVar[tuple[str, ...]] = ("gemma3_text",)
     # The attention of transformers ignores it, so no model has been trained with it.
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**Gemma2Config.computed, "attn_logit_softcapping": (None,)}
+    neutral: ClassVar[frozenset[str]] = Gemma2Config.neutral | {"attn_logit_softcapping"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,9 +68,17 @@ class Gemma3Config(Gemma2Config):
             entries["rope_parameters"] = rope.get(FULL)
         if "_sliding_window_pattern" in entries:
             entries["sliding_window_pattern"] = entries.pop("_sliding_window_pattern")
-        for cap in ("attn_logit_softcapping", "final_logit_softcapping"):
-            entries.setdefault(cap, None)
+        entries.setdefault("final_logit_softcapping", None)
         super().prepare(entries)
+        entries["attn_logit_softcapping"] = None
+
+    @property
+    def sees_both_sides(self) -> bool:
+        return self.use_bidirectional_attention or super().sees_both_sides
+
+    def distance_of(self, layer: int) -> int | None:
+        window = self.window_of(layer)
+        return window // 2 if self.use_bidirectional_attention and window is not None else window
 
     def slides(self, layer: int) -> bool:
         return (layer + 1) % self.sliding_window_pattern != 0

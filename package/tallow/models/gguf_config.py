@@ -14,7 +14,7 @@ from typing import Any
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.io.gguf import GGUF
-from tallow.models.config import Config
+from tallow.models.config import Config, is_mechanism, report_unknown
 from tallow.models.distilbert import EPS
 from tallow.models.gguf_names import (
     FREQUENCY_DIVISORS,
@@ -31,6 +31,9 @@ from tallow.text.gguf_tokenizer import end_ids
 EMBEDDING, HEAD = "token_embd.weight", "output.weight"
 # Layers of the models whose scores are divided by the root of width / heads, not of the head width: Gemma 2 27B, 3 27B.
 LARGEST = {"Gemma2": 46, "Gemma3": 62}
+
+# Entries that repeat others or the tensors, that the sentence encoder reads, or that describe the training.
+UNREAD = {"vocab_size", "pooling_type", "token_type_count", "tensor_data_layout", "rope.scaling.finetuned"}
 
 SPARSE = {
     "llama": "Mixtral",
@@ -68,7 +71,10 @@ def design_of(file: GGUF) -> Design:
             hint="see what the file holds: tallow inspect FILE",
         )
     vocabulary_size(file)  # before the metadata is read
-    return _READERS[architecture](_Metadata(file, architecture))
+    metadata = _Metadata(file, architecture)
+    design = _READERS[architecture](metadata)
+    metadata.check_unread()
+    return design
 
 
 def vocabulary_size(file: GGUF) -> int:
@@ -89,10 +95,28 @@ class _Metadata:
     def __init__(self, file: GGUF, architecture: str) -> None:
         self.file = file
         self.architecture = architecture
+        self._read: set[str] = set()
 
     def get(self, key: str) -> Any:
         """Return an entry below the architecture's name; None if it is missing."""
+        self._read.add(key)
         return self.file.metadata.get(f"{self.architecture}.{key}")
+
+    def check_unread(self) -> None:
+        """Name the entries below the architecture's name that nothing has read in a TallowWarning, as those of a
+        `config.json`.
+
+        Raises:  CheckpointError for an entry that is known to change the output of other models
+        """
+        prefix = f"{self.architecture}."
+        keys = {key.removeprefix(prefix): value for key, value in self.file.metadata.items() if key.startswith(prefix)}
+        unread = {key: value for key, value in keys.items() if key not in self._read | UNREAD}
+        for key, value in unread.items():
+            if is_mechanism(key.replace(".", "_"), value):
+                raise CheckpointError(f"{self.file.name}: {prefix}{key} is {value!r:.80}; tallow does not compute it")
+        report_unknown(
+            {f"{prefix}{key}": value for key, value in unread.items()}, f"{self.file.name}: the reader of GGUF files"
+        )
 
     def require(self, key: str, values: tuple[Any, ...]) -> None:
         """Raise CheckpointError unless the entry is missing or one of `values`."""
@@ -116,7 +140,7 @@ class _Metadata:
         """Return the config of a model of tallow.models, with its defaults for fields that are None."""
         entries = {name: value for name, value in settings.items() if value is not None}
         config_class: type[Config] = getattr(models, model).config_class
-        return config_class.from_entries(entries, self.file.name)
+        return config_class.from_entries(entries, self.file.name, strict=True)
 
 
 def _decoder_settings(metadata: _Metadata, names: GGUFNames) -> dict[str, Any]:
@@ -133,6 +157,8 @@ def _llama_settings(metadata: _Metadata, names: GGUFNames) -> dict[str, Any]:
     """Return the settings that all models of Llama's design have."""
     settings = _decoder_settings(metadata, names)
     _default_heads(settings, metadata.get("attention.value_length"), metadata.file.name)
+    if names.architecture != "phi3":  # which rotates a part of each head
+        metadata.require("rope.dimension_count", (settings["head_dim"],))
     settings["attention_bias"] = "blk.0.attn_q.bias" in metadata.file
     settings["rope_interleaved"] = bool(names.interleaved)
     settings["rope_scaling"] = _scaling(metadata)

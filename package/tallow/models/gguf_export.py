@@ -29,7 +29,7 @@ from tallow.models.gguf_settings import names_of, settings_of
 from tallow.models.llama_formats import PROJECTIONS, reordered
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.roberta import RobertaModel
-from tallow.nn.block_layers import BlockEmbedding, BlockLinear
+from tallow.nn.block_layers import BlockLayer
 
 QUANTIZATION_VERSION = 2  # of the layouts in gguf_blocks.py
 FLOATS = {dtypes.float32: "F32", dtypes.float16: "F16", dtypes.bfloat16: "BF16"}
@@ -135,8 +135,8 @@ def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
         path, _, attribute = name.rpartition(".")
         layer = modules[path]
         value: Tensor | BlockMatrix
-        if isinstance(layer, BlockLinear | BlockEmbedding) and attribute == "blocks":
-            name, value = f"{path}.weight", layer.matrix
+        if isinstance(layer, BlockLayer) and attribute == "blocks":
+            name, value = f"{path}.weight", layer.stored if layer.stored.shape == layer.size else layer.weight
         else:
             value = tensor.detach()
         if not (names.architecture == "bert" and name.startswith("pooler.")):

@@ -1,7 +1,7 @@
 """Load models from GGUF files (llama.cpp), for the architectures in tallow.models.gguf_names.
 
 On the CPU, matrices that are quantised or in half precision stay as they are in the mapped file, in every format. On a
-GPU, quantised ones become codes and scales in arrays of their own (tallow.kernels.block_groups), but for IQ1 to IQ3.
+GPU, quantised ones become codes and scales in arrays of their own (tallow.kernels.grouped_matrix), but for IQ1 to IQ3.
 Other tensors are converted to one dtype, one at a time, or viewed if they have it.
 
 Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -17,17 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from tallow import devices, dtypes, models
+from tallow import dtypes, models
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError, ShapeError
 from tallow.io.gguf import GGUF
 from tallow.io.source import Source
 from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
+from tallow.models import loading
+from tallow.models.causal_lm import CausalLM
 from tallow.models.gguf_config import Design, design_of
 from tallow.models.gguf_names import SETTINGS, of_experts, rows_by_group
 from tallow.models.pretrained import PretrainedModel
-from tallow.nn.block_layers import has_kernel, put_block_layers, reads_codes
+from tallow.nn.block_layers import has_kernel, multiplies_blocks
+from tallow.text.tokenizer import Tokenizer
 
 HINT = "see what the file holds: tallow inspect FILE"
 SHOWN = 10  # tensors listed in an error
@@ -46,7 +49,7 @@ def load(
     Args:
         source: the file, or one that is open already.
         dtype: of the weights, whatever it is in the file; None means float32, and matrices that stay quantised, or on
-            the CPU in half precision, for inference (tallow.nn.block_layers, tallow.nn.weight_only_layers).
+            the CPU in half precision, for inference (tallow.nn.block_layers).
         progress: called with the number of tensors read and the number of all tensors.
 
     Raises:  CheckpointError for an unsupported architecture, a malformed file, weights that do not fit, and quantised
@@ -62,7 +65,7 @@ def load(
         raise CheckpointError(f"{file.name}: {error}", hint=HINT) from error
     _check_tensors(file, design, model)
     target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
-    keeps_blocks = dtype is None and (devices.chosen(device).type == "cpu" or reads_codes(device))
+    keeps_blocks = dtype is None and multiplies_blocks(device)
     state: dict[str, Tensor] = {}
     matrices: dict[str, BlockMatrix] = {}
     for done, name in enumerate(file, 1):
@@ -80,9 +83,22 @@ def load(
                 matrices |= {part: BlockMatrix(each[i], matrix.format) for i, part in enumerate(owned)}
         if progress is not None:
             progress(done, len(file))
-    state |= put_block_layers(model, matrices, device)
-    model = model.fill(state, None, device, file.name)
+    model = loading.fill(model, state, None, device, file.name, matrices)
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
+    return model
+
+
+def language_model(file: GGUF) -> CausalLM:
+    """Load the language model of a file that may be in memory, with its tokenizer.
+
+    Raises:  CheckpointError for a model that writes no texts, and as `load`; TokenizerError, MissingPackageError
+    """
+    model = load(file)
+    if not isinstance(model, CausalLM):
+        raise CheckpointError(
+            f"{file.name} is a {type(model).__name__}, which does not write texts", hint="choose a language model"
+        )
+    model.tokenizer = Tokenizer.from_gguf(file)
     return model
 
 

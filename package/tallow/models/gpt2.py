@@ -78,7 +78,7 @@ class GPT2Config(DecoderConfig):
     eos_token_id: tuple[int, ...] = (50256,)
 
     model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
-    computed: ClassVar = {"is_decoder": (False, True)}
+    computed: ClassVar = {**DecoderConfig.computed, "is_decoder": (False, True)}
     # The first only scales keys before the product instead of scores; the rest belongs to the head for pairs of texts.
     neutral: ClassVar = frozenset(
         {

@@ -9,7 +9,8 @@ from tallow.errors import CheckpointError
 from tallow.hub import local_folder
 from tallow.models.auto import model_class
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import block_format
+from tallow.models.quantize import check_quant
+from tallow.models.sentence_folder import PROMPTS, prompts_of, text_config
 from tallow.models.text_batches import TextBatches, length_limit
 from tallow.text.tokenizer import Tokenizer
 
@@ -26,8 +27,10 @@ class HeadedEncoder(TextBatches):
     lacks: ClassVar[str]
     choose: ClassVar[str]
 
-    def __init__(self, tokenizer: Tokenizer, model: Any, *, max_length: int | None = None) -> None:
-        super().__init__(tokenizer, model, max_length)
+    def __init__(
+        self, tokenizer: Tokenizer, model: Any, *, max_length: int | None = None, lowercase: bool = False
+    ) -> None:
+        super().__init__(tokenizer, model, max_length, lowercase=lowercase)
 
     @classmethod
     def from_pretrained(
@@ -39,6 +42,7 @@ class HeadedEncoder(TextBatches):
         quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
     ) -> Self:
         """Load the folder of a model of this kind.
 
@@ -46,13 +50,26 @@ class HeadedEncoder(TextBatches):
         Raises:  CheckpointError for a folder of another kind; ArgumentError for an unknown `quant`; TokenizerError,
                  MissingPackageError, HubError
         """
-        if quant is not None:
-            block_format(quant, device)  # an error here comes before a download
+        check_quant(quant, device)  # an error here comes before a download
         folder = local_folder(name, revision=revision, token=token)
         kind = model_class(folder)
         if not issubclass(kind, cls.kinds):
             raise CheckpointError(f"{folder}: {kind.__name__} {cls.lacks}", hint=cls.choose)
-        model = kind.from_pretrained(folder, dtype, device, quant=quant)
+        options = cls.options_of(folder)
+        model = kind.from_pretrained(folder, dtype, device, quant=quant, strict=strict)
         tokenizer = Tokenizer.from_pretrained(folder)
         most = int(getattr(model, model.base_model_prefix).context_length)
-        return cls(tokenizer, model, max_length=length_limit(None, tokenizer, most))
+        _, texts = text_config(folder)
+        limit = length_limit(texts.get("max_seq_length"), tokenizer, most)
+        return cls(tokenizer, model, max_length=limit, lowercase=texts.get("do_lower_case") is True, **options)
+
+    @classmethod
+    def options_of(cls, folder: Path) -> dict[str, Any]:
+        """Return arguments of the class by the files of sentence-transformers.  Raises: CheckpointError"""
+        written = prompts_of(folder)
+        if written["prompts"].get(written["default_prompt"]):
+            raise CheckpointError(
+                f"{folder / PROMPTS}: default_prompt_name is {written['default_prompt']!r:.80}; {cls.__name__} writes "
+                "no prompt before texts"
+            )
+        return {}

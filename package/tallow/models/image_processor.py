@@ -109,7 +109,7 @@ class ImageProcessor(Config):
         if "image_processor_type" not in entries and (folder / CONFIG).exists():
             kind = KIND_OF_MODEL.get(str(read_entries(folder / CONFIG).get("model_type")))
             entries.setdefault("feature_extractor_type", kind)
-        return cls.from_entries(entries, str(path))
+        return cls.from_entries(entries, str(path), strict=True)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -204,7 +204,7 @@ def _is_length(value: Any) -> bool:
 
 
 def _is_size(value: Any) -> bool:
-    return type(value) is tuple and len(value) == 2 and all(map(_is_length, value))
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_length, value))
 
 
 def _are_numbers(values: Any) -> bool:

@@ -21,7 +21,7 @@ from tallow.models.clip import CLIPModel
 from tallow.models.dinov2 import Dinov2ForImageClassification, Dinov2Model
 from tallow.models.image_processor import Image, ImageProcessor, is_one
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import block_format
+from tallow.models.quantize import check_quant
 from tallow.models.text_batches import TextBatches, Vectors, length_limit
 from tallow.models.text_classifier import probabilities
 from tallow.models.vit import ViTForImageClassification, ViTModel
@@ -63,19 +63,19 @@ class ImageEncoder:
         quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
         **options: Any,
     ) -> Self:
         """Load the folder of a ViT, DINOv2 or CLIP, with its `preprocessor_config.json`.
 
         Args:
-            dtype, device, quant, revision, token: as in `SentenceEncoder.from_pretrained`.
+            dtype, device, quant, revision, token, strict: as in `SentenceEncoder.from_pretrained`.
             options: of the constructor.
 
         Raises:  CheckpointError for a folder of another kind; TokenizerError, MissingPackageError, HubError; as
                  `PretrainedModel.quantize`, and as the constructor
         """
-        if quant is not None:
-            block_format(quant, device)  # an error here comes before a download
+        check_quant(quant, device)  # an error here comes before a download
         folder = local_folder(name, revision=revision, token=token)
         kind = model_class(folder)
         if kind not in cls.kinds:
@@ -83,7 +83,7 @@ class ImageEncoder:
             raise CheckpointError(f"{folder}: {cls.__name__} does not take a {kind.__name__}", hint=f"it takes {names}")
         processor = ImageProcessor.from_pretrained(folder)
         tokenizer = Tokenizer.from_pretrained(folder) if kind is CLIPModel else None
-        model = kind.from_pretrained(folder, dtype, device, quant=quant)
+        model = kind.from_pretrained(folder, dtype, device, quant=quant, strict=strict)
         return cls(processor, model, tokenizer, **options)
 
     def encode(self, images: Image | Sequence[Image], *, batch_size: int = 8, normalize: bool = False) -> Vectors:

@@ -27,14 +27,14 @@ from tallow.io.source import Source
 from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import rope_entries, whole_heads
-from tallow.models.decoder import DecoderConfig, DecoderModel
+from tallow.models.decoder import BothSides, DecoderConfig, DecoderModel
 from tallow.models.decoder_heads import (
     DecoderForQuestionAnswering,
     DecoderForSequenceClassification,
     DecoderForTokenClassification,
 )
 from tallow.nn import functional as F
-from tallow.nn.attention import causal_attention, merge_heads, split_heads
+from tallow.nn.attention import causal_attention, merge_heads, split_heads, two_sided_attention
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
@@ -44,9 +44,8 @@ from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
-from tallow.nn.weight_only_layers import WeightOnlyEmbedding, WeightOnlyLinear
 
-PRODUCTS = (Linear, WeightOnlyLinear, BlockLinear)
+PRODUCTS = (Linear, BlockLinear)
 MLP_NAMES = ("gate_proj", "up_proj", "down_proj")
 TO_HEADS = ("q_proj", "k_proj", "v_proj")  # whose biases the fused block has
 
@@ -60,6 +59,7 @@ class LlamaConfig(DecoderConfig):
         rope_interleaved: rotary pairs are neighbours, as in llama2.c. Not in Hugging Face configs, where it is False.
         sliding_window: the most positions that a query sees, itself included; None means all, as always in Hugging
             Face's Llama.
+        is_causal: False for a decoder that encodes texts: its positions see those on both sides, as far as the window.
     """
 
     vocab_size: int
@@ -79,6 +79,7 @@ class LlamaConfig(DecoderConfig):
     attention_bias: bool = False
     attention_dropout: float = 0.0
     mlp_bias: bool = False
+    is_causal: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("llama",)
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"partial_rotary_factor": (1.0,)}
@@ -109,6 +110,14 @@ class LlamaConfig(DecoderConfig):
     def activation(self) -> str:
         """The name of the activation of the feed-forward parts."""
         return self.hidden_act
+
+    @property
+    def sees_both_sides(self) -> bool:
+        return not self.is_causal
+
+    def distance_of(self, layer: int) -> int | None:
+        """Return the distance to the furthest position that a layer sees, where it sees both sides; None for all."""
+        return self.window_of(layer)
 
     def window_of(self, layer: int) -> int | None:
         """Return the sliding window of a layer; None for none."""
@@ -167,6 +176,7 @@ class LlamaAttention(Module):
         super().__init__()
         self.layer = layer
         self.window = config.window_of(layer)
+        self.distance = config.distance_of(layer)
         self.num_heads = config.num_attention_heads
         self.num_kv_heads = config.num_key_value_heads
         self.dropout_p = config.attention_dropout
@@ -189,6 +199,8 @@ class LlamaAttention(Module):
         )
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        if isinstance(cache, BothSides):
+            return self._encode(x_BTD, rotary, cache.mask(self.distance))
         start, padding = (0, None) if cache is None else (cache.length, cache.padding)
         q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
         q_BHTK, k_BGSK = rotary(q_BHTK, start, padding), rotary(k_BGSK, start, padding)
@@ -206,6 +218,19 @@ class LlamaAttention(Module):
             window=self.window,
             lengths=lengths,
             masks=masks,
+        )
+        return self.o_proj(merge_heads(mixed_BHTK))
+
+    def _encode(self, x_BTD: Tensor, rotary: RotaryEmbedding, mask: Tensor | None) -> Tensor:
+        q_BHTK, k_BGTK, v_BGTK = self.heads(x_BTD)
+        mixed_BHTK = two_sided_attention(
+            rotary(q_BHTK),
+            rotary(k_BGTK),
+            v_BGTK,
+            mask,
+            scale=self.scale,
+            dropout_p=self.dropout_p if self.training else 0.0,
+            softcap=self.softcap,
         )
         return self.o_proj(merge_heads(mixed_BHTK))
 
@@ -354,8 +379,6 @@ class Llama(CausalLM):
             LlamaAttention: Kind(settings=("layer", "window"), dropout=("dropout_p",)),
             LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
             Linear: Kind(),
-            WeightOnlyLinear: Kind(),
-            WeightOnlyEmbedding: Kind(),
             BlockLinear: Kind(settings=("format",)),
             BlockEmbedding: Kind(settings=("format",)),
             RMSNorm: Kind(settings=("eps",)),

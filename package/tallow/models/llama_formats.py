@@ -19,6 +19,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.io import llama2c, safetensors
+from tallow.io.whole_folder import atomic_folder
 from tallow.models.bert import BertForSequenceClassification
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG, Config, write_entries
@@ -85,13 +86,14 @@ def llama2c_form(model: Llama) -> tuple[llama2c.Header, dict[str, Array]]:
 def save_hugging_face(model: PretrainedModel, folder: str | Path, dtype: Any = None) -> None:
     """Write a model as a Hugging Face folder, with `config.json` and `model.safetensors`.
 
+    The folder is replaced as a whole; other files in it stay.
+
     Args:  dtype: of the file; None means the model's
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     entries, state = hugging_face_form(model, dtype)
-    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
-    write_entries(entries, folder / CONFIG)
+    with atomic_folder(folder) as stage:
+        safetensors.save(state, stage / "model.safetensors", {"format": "pt"})
+        write_entries(entries, stage / CONFIG)
 
 
 def hugging_face_form(model: PretrainedModel, dtype: Any = None) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -104,6 +106,8 @@ def hugging_face_form(model: PretrainedModel, dtype: Any = None) -> tuple[dict[s
     config = {name: value for name, value in asdict(model.config).items() if name not in OWN}
     if config.get("head_dim", 0) is None:
         del config["head_dim"]  # some models of transformers do not accept null here
+    if config.get("is_causal"):
+        del config["is_causal"]  # as in all files but those of decoders that encode texts
     if "eos_token_id" in config:
         config["eos_token_id"] = list(config["eos_token_id"]) or None
     if isinstance(model, BertForSequenceClassification):

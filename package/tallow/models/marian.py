@@ -7,19 +7,28 @@ Source:  Junczys-Dowmunt et al. 2018, arXiv:1804.00344; names as in transformers
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
-from tallow.errors import TokenizerError
-from tallow.models.bart import BartConfig, BartForConditionalGeneration
-from tallow.text.tokenizer import FILE, Tokenizer
+import numpy as np
+
+from tallow.errors import CheckpointError
+from tallow.models.bart import BartConfig, BartForConditionalGeneration, sinusoids
+
+ROUNDING = 0.01  # of positions that a checkpoint repeats, in bfloat16 at the most
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarianConfig(BartConfig):
-    """The sizes of a Marian, named as in Hugging Face's `config.json`, which `from_json` reads."""
+    """The sizes of a Marian, named as in Hugging Face's `config.json`, which `from_json` reads; as BartConfig.
 
+    Attributes:
+        decoder_vocab_size: of the decoder, if it does not share the encoder's vocabulary; None means `vocab_size`.
+    """
+
+    decoder_vocab_size: int | None = None
+    share_encoder_decoder_embeddings: bool = True  # type: ignore[misc]  # a field here
     pad_token_id: int = 58100
     decoder_start_token_id: int | None = None
     eos_token_id: tuple[int, ...] = (0,)
@@ -28,15 +37,19 @@ class MarianConfig(BartConfig):
     model_types: ClassVar[tuple[str, ...]] = ("marian",)
     computed: ClassVar = {
         **BartConfig.computed,
-        **dict.fromkeys(("static_position_embeddings", "share_encoder_decoder_embeddings"), (True,)),
+        "static_position_embeddings": (True,),
         "normalize_embedding": (False,),
     }
 
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        super().prepare(entries)
-        if entries.get("decoder_vocab_size") == entries.get("vocab_size"):
-            entries.pop("decoder_vocab_size", None)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.share_encoder_decoder_embeddings:
+            same = (None, self.vocab_size)
+            self.require("decoder_vocab_size", f"{self.vocab_size}, which is shared", lambda size: size in same)
+
+    @property
+    def text_vocab_size(self) -> int:
+        return self.decoder_vocab_size or self.vocab_size
 
 
 class MarianMTModel(BartForConditionalGeneration):
@@ -49,19 +62,15 @@ class MarianMTModel(BartForConditionalGeneration):
 
     config_class = MarianConfig
 
-    @cached_property
-    def tokenizer(self) -> Tokenizer:
-        """As `TextGeneration.tokenizer`; most folders lack the file.
-
-        Raises:  TokenizerError for a folder with `source.spm` only
-        """
-        if self.folder is not None and not (self.folder / FILE).exists():
-            raise TokenizerError(
-                f"{self.folder} has no {FILE}; tallow does not read source.spm",
-                hint="convert it with the scripts of transformers.js, or take the file from a repository that they "
-                "converted, such as Xenova/opus-mt-en-de",
-            )
-        return super().tokenizer
-
-    def is_superfluous(self, name: str) -> bool:
-        return super().is_superfluous(name) or name.endswith(".embed_positions.weight")
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        adapted = super().adapt(state)
+        for part in ("encoder", "decoder"):
+            name = f"model.{part}.embed_positions.weight"
+            if (positions := adapted.pop(name, None)) is not None:
+                computed = sinusoids(self.config.max_position_embeddings, self.config.d_model)
+                table = positions.float().cpu().array
+                if table.shape != computed.shape or not np.allclose(table, computed, atol=ROUNDING):
+                    raise CheckpointError(
+                        f"{name} are not the sinusoids that a Marian has", hint="the model has no learned positions"
+                    )
+        return adapted

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.core.creation import arange
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named, gated
@@ -23,7 +22,7 @@ from tallow.models.config import Config, labels_of, rope_entries
 from tallow.models.distilbert import DistilBertProjector
 from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
-from tallow.nn.attention import key_mask, merge_heads, split_heads
+from tallow.nn.attention import key_mask, local_mask, merge_heads, split_heads
 from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
@@ -48,6 +47,7 @@ class ModernBertConfig(Config):
             positions.
         local_rope_theta, local_rope_scaling: the same in the other layers.
         classifier_pooling: a classifier of texts reads the first position, "cls", or the mean of all, "mean".
+        decoder_bias: the masked language model's head has a bias.
         tie_word_embeddings: the masked language model's head shares the matrix of the word embeddings.
         labels: the labels of a classifier, in the order of its logits; `id2label` in the file.
     """
@@ -79,11 +79,11 @@ class ModernBertConfig(Config):
     classifier_dropout: float = 0.0
     classifier_bias: bool = False
     classifier_activation: str = "gelu"
+    decoder_bias: bool = True
     tie_word_embeddings: bool = True
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("modernbert",)
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"decoder_bias": (True,)}
     # For training, and for kernels of transformers; the last ones are of BERT's configs, and its class ignores them.
     neutral: ClassVar = frozenset(
         {"initializer_cutoff_factor", "sparse_prediction", "sparse_pred_ignore_index", "deterministic_flash_attn"}
@@ -267,22 +267,6 @@ class ModernBertModel(ModernBertPretrainedModel):
         return self.final_norm(x_BTD)
 
 
-def local_mask(tokens_BT: Tensor, keys: Tensor | None, distance: int) -> Tensor | None:
-    """Return the mask of the keys that are not further than `distance` from their query; None if it hides none.
-
-    Args:    keys: the mask of keys that any query may see; a query sees itself in any case, so that padding far from
-                   text has a result
-    Shapes:  keys (B, 1, 1, T) -> (B, 1, T, T) or (T, T), bool
-    """
-    length = tokens_BT.shape[1]
-    if length <= distance + 1:
-        return keys
-    positions_T = arange(length, device=tokens_BT.device)
-    apart_TT = (positions_T[:, None] - positions_T).abs()
-    near_TT = apart_TT <= distance
-    return near_TT if keys is None else near_TT & (keys | (apart_TT == 0))
-
-
 class ModernBertPredictionHead(Module):
     """norm(activation(dense(x)))"""
 
@@ -307,11 +291,16 @@ class ModernBertForMaskedLM(ModernBertPretrainedModel):
         self.model = ModernBertModel(config, device, dtype)
         self.head = ModernBertPredictionHead(config, device, dtype)
         self.decoder = (
-            DistilBertProjector(config.vocab_size, device, dtype)
+            DistilBertProjector(config.vocab_size, device, dtype, bias=config.decoder_bias)
             if config.tie_word_embeddings
-            else Linear(config.hidden_size, config.vocab_size, device=device, dtype=dtype)
+            else Linear(config.hidden_size, config.vocab_size, config.decoder_bias, device, dtype)
         )
         self.reset_parameters()
+
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        tied = self.config.tie_word_embeddings
+        return {"decoder.weight": "model.embeddings.tok_embeddings.weight"} if tied else {}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         tied = (self.model.embeddings.tok_embeddings.weight,) if self.config.tie_word_embeddings else ()

@@ -80,18 +80,18 @@ class TensorParallelLlama(Llama):
         layers, kv_heads, head_dim = super().cache_shape
         return CacheShape(layers, kv_heads // self.group.size(), head_dim)
 
-    def _adapt(self, state: Mapping[str, Any], own: Mapping[str, Tensor]) -> dict[str, Any]:
-        """Return this process's parts of the tensors, under this model's names."""
-        adapted: dict[str, Any] = super()._adapt(state, own)
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return this process's parts of the tensors."""
+        own = self.state_dict(keep_vars=True)
         wholes = {name: self._whole_shape(name, parameter) for name, parameter in own.items()}
         problems = [
-            wrong_shape(name, adapted[name], empty(*shape, device="meta"))
+            wrong_shape(name, state[name], empty(*shape, device="meta"))
             for name, shape in wholes.items()
-            if name in adapted and tuple(adapted[name].shape) != shape
+            if name in state and tuple(state[name].shape) != shape
         ]
         if problems:
             raise misfit("the checkpoint", f"TensorParallelLlama({self.extra_repr()})", None, problems)
-        return {name: self._part(name, tensor) if name in own else tensor for name, tensor in adapted.items()}
+        return {name: self._part(name, tensor) if name in own else tensor for name, tensor in state.items()}
 
     def _division(self, name: str) -> tuple[int, Share] | None:
         """Return the axis along which a parameter is divided and this process's share; None if it is not divided."""

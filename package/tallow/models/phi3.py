@@ -55,7 +55,11 @@ class Phi3Config(LlamaConfig):
     }
 
     def __post_init__(self) -> None:
-        self.require("partial_rotary_factor", "more than 0 and at most 1", lambda part: 0 < part <= 1)
+        self.require(
+            "partial_rotary_factor",
+            "more than 0 and at most 1",
+            lambda part: type(part) in (int, float) and 0 < part <= 1,
+        )
         super().__post_init__()
 
     @property

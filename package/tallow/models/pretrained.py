@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from tallow import devices, dtypes
+from tallow import dtypes
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.fused.explanation import LayerReport, explanation
-from tallow.hub import local_folder
 from tallow.io.model_folder import load_folder
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS
-from tallow.models.config import CONFIG, Config
+from tallow.models import loading
+from tallow.models.config import Config
 from tallow.models.encoder_layers import EncoderLayers
+from tallow.models.loading_report import LoadingReport
 from tallow.models.quantize import block_format
 from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_notes, put_block_layers
+from tallow.nn.block_layers import (
+    BlockEmbedding,
+    BlockLayer,
+    BlockLinear,
+    arrange_blocks,
+    block_notes,
+    put_block_layers,
+)
 from tallow.nn.convolution import Conv2d
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.quantization import QUANTIZED, count_weights
+from tallow.nn.parameter import Parameter
+from tallow.nn.quantization import count_weights
 from tallow.nn.transposed_linear import Conv1D
-from tallow.nn.weight_only_layers import WeightOnlyEmbedding
-
-LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
 
 
 def check_length(length: int, limit: int) -> None:
@@ -40,21 +47,30 @@ def check_length(length: int, limit: int) -> None:
 
 def tied_logits(hidden_BTD: Tensor, table: Embedding) -> Tensor:
     """Return logits (B, T, V) from the head's input (B, T, D), where the head's matrix is that of an embedding."""
-    if isinstance(table, BlockEmbedding | WeightOnlyEmbedding):
+    if isinstance(table, BlockEmbedding):
         return table.project(hidden_BTD)
     return F.linear(hidden_BTD, table.weight)
 
 
+def _head_of(table: Any) -> Module:
+    """Return a linear layer without bias, with the matrix of an embedding."""
+    if isinstance(table, BlockEmbedding):
+        return BlockLinear(table.stored).to(table.blocks.device)
+    head = Linear(table.embedding_dim, table.num_embeddings, bias=False, device="meta")
+    head.weight = Parameter(table.weight.detach(), requires_grad=table.weight.requires_grad)
+    return head.train(table.training)
+
+
 def _width(module: Module) -> int | None:
     """Return the number of input features of a layer that `quantize` replaces; None for any other module."""
-    if type(module) is Linear or (isinstance(module, BlockLinear) and module.matrix.is_half):
+    if type(module) is Linear or (isinstance(module, BlockLinear) and module.format in HALF_FORMATS):
         return module.in_features
     return module.weight.shape[0] if type(module) is Conv1D else None
 
 
 def _quantize_half(layer: Module, format: str) -> None:
     """Replace the matrix of a layer of blocks if it is in half precision."""
-    if isinstance(layer, BlockLinear | BlockEmbedding) and layer.matrix.is_half:
+    if isinstance(layer, BlockLayer) and layer.format in HALF_FORMATS:
         layer.take(BlockMatrix.quantized(layer.matrix.widen(), format))
 
 
@@ -75,15 +91,19 @@ class PretrainedModel(Module):
 
     Attributes:
         config_class: the class that reads `config.json`.
+        head_name: the attribute of a language model's head, where it has one.
         base_model_prefix: the attribute of a model with a head that holds the model without one. A checkpoint of one
             loads into the other, if it holds all the needed weights.
         folder: the folder or GGUF file that the model was loaded from; None for any other model.
+        loading_report: the weights of a folder that were dropped, kept apart, taken from another name, or made new.
     """
 
     config_class: ClassVar[type[Config]]
+    head_name: ClassVar[str] = "lm_head"
     base_model_prefix: ClassVar[str]
     config: Any
     folder: Path | None = None
+    loading_report: LoadingReport = LoadingReport()
 
     def __init__(self, config: Any) -> None:
         super().__init__()
@@ -99,6 +119,7 @@ class PretrainedModel(Module):
         quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
     ) -> Self:
         """Load a local Hugging Face folder or a Hub repository: `config.json`, and weights in one file or in shards.
 
@@ -107,16 +128,17 @@ class PretrainedModel(Module):
             dtype: of the parameters; None means as in the file, or with `quant` float32.
             quant: quantise the matrices, as `quantize`; None leaves them in floats.
             revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
+            strict: refuse a `config.json` with entries that the model does not know. By default a TallowWarning names
+                them, and only those that are known to change the output of other models are refused.
 
         Raises:  CheckpointError that lists every missing, unexpected or wrongly shaped tensor; HubError; as `quantize`
         """
-        if quant is not None:
-            block_format(quant, device)  # an error here comes before a download
-        folder = local_folder(name, revision=revision, token=token)
-        config = cls.config_class.from_json(folder / CONFIG)
-        model = cls.assemble(config, cls.read_folder(folder), dtype, device, str(folder))
-        model.folder = folder
-        return model if quant is None else model.quantize(quant, dtype)
+        return loading.load(cls, name, dtype, device, quant, strict, revision=revision, token=token)
+
+    @classmethod
+    def from_file(cls, path: Path, dtype: Any, device: Any) -> Self | None:
+        """Load a model from a single file, for `from_pretrained`; None for a class that has no such files."""
+        return None
 
     @staticmethod
     def read_folder(folder: Path) -> Mapping[str, Any]:
@@ -141,39 +163,28 @@ class PretrainedModel(Module):
 
         Raises:  CheckpointError
         """
-        state = config.separated(state)
-        config.check_layers(len(state), source)
-        model = cls(config, device="meta", **parts)  # type: ignore[call-arg]  # a subclass's
-        return model.fill(state, dtype, device, source)
+        return loading.assemble(cls, config, state, dtype, device, source, parts)
 
-    def fill(self, state: Mapping[str, Tensor], dtype: Any, device: Any, source: str) -> Self:
-        """Take the arrays of a state dict, as `assemble`: the second half of it, for a model on device "meta"."""
-        own = self.state_dict(keep_vars=True)
-        self.load_state_dict(self._adapt(state, own), assign=True, source=source)
-        return self.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+    @classmethod
+    def parts_of(cls, state: Mapping[str, Any]) -> dict[str, bool]:
+        """Return the options of the constructor that omit parts of the model, by the tensors of a checkpoint."""
+        return {}
 
-    def _adapt(self, state: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Return the tensors under this model's names, without those it does not need."""
-        prefix = self.base_model_prefix + "."
-        nested = any(name.startswith(prefix) for name in own)
-        adapted = {}
-        for name, tensor in state.items():
-            for old, new in LEGACY.items():
-                name = name.replace(old, new)
-            if nested and name not in own and prefix + name in own:
-                name = prefix + name  # the checkpoint is of the base model
-            elif not nested:
-                name = name.removeprefix(prefix)
-            if name in own or not self.is_superfluous(name):
-                adapted[name] = tensor
-        return adapted
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the tensors of a checkpoint, by the model's names, as the model takes them.
+
+        Raises:  CheckpointError
+        """
+        return dict(state)
+
+    def check_weights(self, source: str) -> None:
+        """Raise ArgumentError if the model cannot compute with the weights that were loaded."""
 
     def quantize(self, quant: str, dtype: Any = None) -> Self:
         """Replace the matrices of the model by quantised ones, in place, for inference.
 
-        On the CPU they are blocks, which kernels multiply by rows that are rounded to int8; on a GPU codes and scales.
-        All Linear layers are quantised, on the CPU GPT-2's Conv1D, and an embedding of tokens whose matrix is also the
-        head; everything else stays in floats.
+        On the CPU kernels multiply them by rows that are rounded to int8. All Linear layers are quantised, GPT-2's
+        Conv1D, and an embedding of tokens whose matrix is also the head; everything else stays in floats.
 
         Args:
             quant: "int8", which is llama.cpp's Q8_0, or another of its formats that tallow writes, such as "q8_0".
@@ -186,7 +197,7 @@ class PretrainedModel(Module):
         format = block_format(quant, device)
         modules = dict(self.named_modules())
         widths = {name: width for name, module in modules.items() if (width := _width(module)) is not None}
-        if not widths and not any(isinstance(module, QUANTIZED) for module in modules.values()):
+        if not widths and not any(isinstance(module, BlockLayer) for module in modules.values()):
             raise ArgumentError(f"quant={quant!r}: a {type(self).__name__} has no Linear layers to quantise")
         size = FORMATS[format].weights
         for name, width in widths.items():  # before anything is changed
@@ -206,11 +217,19 @@ class PretrainedModel(Module):
                 put_block_layers(self, {f"{name}.weight": matrix}, device)
             elif name in widths or module is table:
                 _quantize_half(module, format)
-        return self.to(device, dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)).eval()
+        self.to(device, dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype))
+        arrange_blocks(self)
+        return self.eval()
 
     def num_parameters(self) -> int:
         """Return the number of weights, quantised ones included."""
         return count_weights(self)
+
+    def untie_head(self) -> None:
+        """Give the head a matrix of its own, which shares memory with the embedding's, if it has none."""
+        if (table := self.head_table) is not None:
+            setattr(self, self.head_name, _head_of(table))
+            self.config = self.config_with([f"{self.head_name}.weight"])
 
     @property
     def head_table(self) -> Embedding | None:
@@ -253,10 +272,19 @@ class PretrainedModel(Module):
         reports = [report for name, module in encoders for report in module.reports(name)]
         return reports or [LayerReport("all layers", reason=f"no fused block computes a {type(self).__name__}")]
 
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        """The weights that have the values of another one, unless a checkpoint holds others: name -> other name."""
+        return {}
+
+    def config_with(self, apart: Collection[str]) -> Any:
+        """Return the config of a model with weights of its own for these names of `tied_weights`."""
+        return replace(self.config, tie_word_embeddings=False) if apart else self.config
+
     def is_superfluous(self, name: str) -> bool:
         """Return whether a checkpoint may hold this tensor although the model has none of that name.
 
-        Such a tensor repeats another tensor or the config, or belongs to another head.
+        Such a tensor repeats the config, or belongs to another head.
         """
         return False
 
@@ -265,15 +293,5 @@ class PooledModel(PretrainedModel):
     """The base of encoders whose pooler a checkpoint may lack, such as that of a masked language model."""
 
     @classmethod
-    def assemble(
-        cls,
-        config: Any,
-        state: Mapping[str, Tensor],
-        dtype: Any = None,
-        device: Any = None,
-        source: str = "state dict",
-        **parts: bool,
-    ) -> Self:
-        """As PretrainedModel. By default the model has a pooler if the state has one."""
-        parts = {"add_pooling_layer": any("pooler." in name for name in state)} | parts
-        return super().assemble(config, state, dtype, device, source, **parts)
+    def parts_of(cls, state: Mapping[str, Any]) -> dict[str, bool]:
+        return {"add_pooling_layer": any("pooler." in name for name in state)}

@@ -7,10 +7,19 @@ from typing import Any
 from tallow import devices
 from tallow.errors import ArgumentError
 from tallow.kernels.gguf_quantize import QUANTIZERS
-from tallow.nn.block_layers import reads_codes
+from tallow.nn.block_layers import multiplies_blocks
 
 # Name -> format of the blocks: "int8", and the formats in lower case.
 QUANTS = {"int8": "Q8_0"} | {name.lower(): name for name in QUANTIZERS}
+
+
+def check_quant(quant: str | None, device: Any = None) -> None:
+    """Check the argument of a loader before it downloads anything; None leaves the weights in floats.
+
+    Raises:  as `block_format`
+    """
+    if quant is not None:
+        block_format(quant, device)
 
 
 def block_format(quant: str, device: Any = None) -> str:
@@ -21,6 +30,6 @@ def block_format(quant: str, device: Any = None) -> str:
     """
     if quant not in QUANTS:
         raise ArgumentError(f"quant={quant!r}", hint=f"use one of {', '.join(map(repr, QUANTS))}")
-    if (chosen := devices.chosen(device)).type != "cpu" and not reads_codes(chosen):
+    if not multiplies_blocks(chosen := devices.chosen(device)):
         raise ArgumentError(f"quant={quant!r} on {chosen}, which has no kernels for quantised weights")
     return QUANTS[quant]

@@ -1,8 +1,8 @@
-"""RoBERTa and XLM-RoBERTa: BERT's encoder with positions counted from the id of the padding token, and its heads.
+"""RoBERTa, XLM-RoBERTa and CamemBERT: BERT's encoder with positions counted from the padding token's id, and its heads.
 
 Loads Hugging Face folders of `RobertaModel`, `RobertaForMaskedLM`, `RobertaForCausalLM`,
-`RobertaForSequenceClassification`, `RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and the same with
-the prefix `XLM`.
+`RobertaForSequenceClassification`, `RobertaForTokenClassification`, `RobertaForQuestionAnswering`, and the same of
+`XLMRoberta` and `Camembert`.
 
 Letters: B batch, T positions, D width, V vocabulary, N labels.
 
@@ -44,7 +44,7 @@ class RobertaConfig(BertConfig):
 
     pad_token_id: int = 1
 
-    model_types: ClassVar[tuple[str, ...]] = ("roberta", "xlm-roberta")
+    model_types: ClassVar[tuple[str, ...]] = ("roberta", "xlm-roberta", "camembert")
 
 
 class RobertaEmbeddings(BertEmbeddings):

@@ -28,26 +28,25 @@ from tallow.io.model_folder import load_folder
 from tallow.io.source import Source
 from tallow.models import gguf_models
 from tallow.models.bert import BertModel
-from tallow.models.config import CONFIG, read_entries
+from tallow.models.config import CONFIG
 from tallow.models.decoder import DecoderHead, DecoderModel
 from tallow.models.distilbert import DistilBertModel
 from tallow.models.gguf_names import POOLINGS as GGUF_POOLINGS
-from tallow.models.quantize import block_format
+from tallow.models.quantize import check_quant
 from tallow.models.sentence_folder import (
     STATIC,
-    TEXT_CONFIG,
     encoder_class,
-    modules_of,
     prompts_of,
     transformer_class,
+    transformer_settings,
 )
-from tallow.models.sentence_parts import Dense, Loader, Normalize, Pooling
+from tallow.models.sentence_parts import Loader, Normalize, Pooling, read_parts
 from tallow.models.static_embedding import StaticEmbedding
 from tallow.models.text_batches import Progress, Text, TextBatches, length_limit
 from tallow.nn import functional as F
 from tallow.nn.module import Module
+from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch, Tokenizer
-from tallow.text.tokenizer_engines import Encoded
 
 
 class SentenceEncoder(TextBatches):
@@ -83,10 +82,9 @@ class SentenceEncoder(TextBatches):
     ) -> None:
         # Poolings ignore padding.
         options = {"skip_padding": True} if isinstance(model, BertModel | DistilBertModel) else {}
-        super().__init__(tokenizer, model, max_length, options)
+        super().__init__(tokenizer, model, max_length, options, lowercase=lowercase)
         self.pooling = pooling or Pooling("mean")
         self.heads = tuple(heads)
-        self.lowercase = lowercase
         self.prompts = dict(prompts or {})
         self.default_prompt = default_prompt
         self._marks = not isinstance(model, StaticEmbedding)  # special tokens, which only an encoder makes use of
@@ -101,6 +99,7 @@ class SentenceEncoder(TextBatches):
         quant: str | None = None,
         revision: str | None = None,
         token: str | None = None,
+        strict: bool = False,
     ) -> SentenceEncoder:
         """Load a sentence-transformers folder; or an encoder's folder, with mean pooling.
 
@@ -109,18 +108,18 @@ class SentenceEncoder(TextBatches):
             dtype: of the model; None means as in the file, or with `quant` float32.
             quant: quantise the matrices of the transformer, as `PretrainedModel.quantize`; None leaves them in floats.
             revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
+            strict: as `PretrainedModel.from_pretrained`; a GGUF file has no `config.json`.
 
         Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError; as `PretrainedModel.quantize`
         """
-        if quant is not None:
-            block_format(quant, device)  # an error here comes before a download
+        check_quant(quant, device)  # an error here comes before a download
         path = local_model(name, revision=revision, token=token)
         if path.is_file():
             encoder = cls.from_gguf(path, dtype, device)
             if quant is not None:
                 encoder.model.quantize(quant, dtype)
             return encoder
-        return cls.assemble(path, load_folder, dtype, device, quant)
+        return cls.assemble(path, load_folder, dtype, device, quant, strict=strict)
 
     @classmethod
     def from_gguf(cls, source: Source, dtype: Any = None, device: Any = None) -> SentenceEncoder:
@@ -143,50 +142,38 @@ class SentenceEncoder(TextBatches):
 
     @classmethod
     def assemble(
-        cls, folder: Path, load: Loader, dtype: Any = None, device: Any = None, quant: str | None = None
+        cls,
+        folder: Path,
+        load: Loader,
+        dtype: Any = None,
+        device: Any = None,
+        quant: str | None = None,
+        *,
+        strict: bool = False,
     ) -> SentenceEncoder:
         """Build the encoder that the JSON files of a folder describe, with weights that may be stored elsewhere.
 
         Args:
             load: returns the tensors of a module from its folder, which is `folder` or a subfolder.
-            dtype, quant: as in `from_pretrained`.
+            dtype, quant, strict: as in `from_pretrained`.
 
         Raises:  CheckpointError, TokenizerError, MissingPackageError; as `PretrainedModel.quantize`
         """
-        transformer, find_class, pooling, static = folder, encoder_class, None, None
+        first, place, pooling, heads = read_parts(folder, load)
         head_dtype = dtypes.float32 if dtype is None and quant is not None else dtype
-        heads: list[Module] = []
+        heads = [head.to(devices.chosen(device), dtype=head_dtype).eval() for head in heads]
         written = prompts_of(folder)
-        for part, path in modules_of(folder):
-            if part == "Transformer":
-                transformer, find_class = path, transformer_class
-            elif part == STATIC:
-                static = path
-            elif part == "Pooling":
-                pooling = Pooling.from_json(path / CONFIG)
-            elif part == "Dense":
-                heads.append(Dense.from_pretrained(path, load).to(devices.chosen(device), dtype=head_dtype).eval())
-            elif part == "Normalize":
-                heads.append(Normalize())
-            else:
-                raise CheckpointError(f"{folder}: tallow does not support modules of kind {part!r}")
-        if static is not None:
-            table = StaticEmbedding.assemble(load(static), dtype, device, str(static))
+        if first == STATIC:
+            table = StaticEmbedding.assemble(load(place), dtype, device, str(place))
             if quant is not None:
                 table.quantize(quant)
-            return cls(Tokenizer.from_pretrained(static), table, pooling, heads, **written)
-        kind = find_class(transformer)
-        config = kind.config_class.from_json(transformer / CONFIG)
-        tokenizer = Tokenizer.from_pretrained(transformer)
-        texts = read_entries(transformer / TEXT_CONFIG) if (transformer / TEXT_CONFIG).exists() else {}
-        modalities = texts.get("modality_config")
-        if isinstance(modalities, dict) and "message" in modalities:
-            raise CheckpointError(
-                f"{transformer / TEXT_CONFIG}: modality_config has 'message', which formats texts as a conversation; "
-                "tallow does not support that"
-            )
+            return cls(Tokenizer.from_pretrained(place), table, pooling, heads, **written)
+        kind = encoder_class(place) if pooling is None else transformer_class(place)
+        config = kind.config_class.from_json(place / CONFIG, strict=strict)
+        tokenizer = Tokenizer.from_pretrained(place)
+        texts = transformer_settings(place)
         unused = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}
-        model = kind.assemble(config, load(transformer), dtype, device, str(transformer), **unused)
+        model = kind.assemble(config, load(place), dtype, device, str(place), **unused)
         if quant is not None:
             model.quantize(quant, dtype)
         return cls(
@@ -194,7 +181,7 @@ class SentenceEncoder(TextBatches):
             model,
             pooling,
             heads,
-            max_length=length_limit(texts.get("max_seq_length"), tokenizer, model.context_length),
+            max_length=length_limit(texts.get("max_seq_length"), tokenizer, getattr(model, "context_length", None)),
             lowercase=texts.get("do_lower_case") is True,
             **written,
         )
@@ -229,7 +216,8 @@ class SentenceEncoder(TextBatches):
                  encoded; NumericError when a vector holds NaN or infinities
         """
         rows = self.tokenize(self.prompted([texts] if isinstance(texts, str) else texts, prompt_name))
-        vectors = self.compute_each(rows, partial(self.embed, normalize=normalize), most=batch_size, progress=progress)
+        embed = partial(self.embed, normalize=normalize, skip=self.left_out(prompt_name))
+        vectors = self.compute_each(rows, embed, most=batch_size, progress=progress)
         return vectors[0] if isinstance(texts, str) else vectors
 
     def prompted(self, texts: Sequence[str], prompt_name: str | None = None) -> list[str]:
@@ -242,21 +230,35 @@ class SentenceEncoder(TextBatches):
             raise ArgumentError(f"the model has no prompt {name!r:.80}", hint=f"its prompts: {known}")
         return [self.prompts[name] + text for text in texts]
 
-    def prepare(self, texts: Sequence[Text]) -> Sequence[Text]:
-        return [text.lower() if isinstance(text, str) else text for text in texts] if self.lowercase else texts
+    def left_out(self, prompt_name: str | None = None) -> int:
+        """Return the number of first tokens, those of the prompt, that the pooling leaves out.
 
-    def tokenize(self, texts: Sequence[Text], *, truncate: bool = True, special: bool = True) -> list[Encoded]:
-        return super().tokenize(texts, truncate=truncate, special=special and self._marks)
+        Raises:  ArgumentError for an unknown name; TokenizerError
+        """
+        (prompt,) = self.prompted([""], prompt_name)
+        if self.pooling.include_prompt or not prompt:
+            return 0
+        (text,) = self.prepare([prompt])
+        tokens = self.tokenizer.split(str(text), add_special_tokens=self._marks)
+        return len(tokens) - (tokens[-1].is_special if tokens else 0)
+
+    def tokenize(
+        self, texts: Sequence[Text], *, truncate: bool = True, special: bool = True, side: str | None = None
+    ) -> list[Encoded]:
+        return super().tokenize(texts, truncate=truncate, special=special and self._marks, side=side)
 
     def positions(self, batch: Batch) -> npt.NDArray[np.float32]:
         """Return the vectors (B, T, D) of each position of a batch, before pooling."""
         return self._hidden(batch)[0].float().cpu().numpy()
 
-    def embed(self, batch: Batch, *, normalize: bool = False) -> npt.NDArray[np.float32]:
-        """Return the vectors (B, D) of one batch of tokenized texts; as `encode`."""
+    def embed(self, batch: Batch, *, normalize: bool = False, skip: int = 0) -> npt.NDArray[np.float32]:
+        """Return the vectors (B, D) of one batch of tokenized texts; as `encode`.
+
+        Args:  skip: the number of first tokens that the pooling leaves out
+        """
         x_BTD, mask_BT = self._hidden(batch)
         with no_grad():
-            x_BD = self.pooling(x_BTD, mask_BT)
+            x_BD = self.pooling(x_BTD, mask_BT, skip)
             for head in self.heads:
                 x_BD = head(x_BD)
             if normalize and not self._normalizes:

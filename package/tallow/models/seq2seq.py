@@ -7,10 +7,8 @@ width, V vocabulary.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import isfinite
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,14 +16,12 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, CheckpointError
-from tallow.generation import LogitsProcessor, RepetitionPenalty, Sample, Sampler, beam_search, generate, until
-from tallow.generation.rules import ForcedToken, MinLength, NoRepeatedNgram, SuppressTokens
+from tallow.errors import ArgumentError
+from tallow.generation import LogitsProcessor, Sample
 from tallow.generation.sequence import check_prompt
 from tallow.models.causal_lm import CacheShape, kv_dtype
-from tallow.models.config import CONFIG, Config, Count, end_ids, read_entries, token_ids
+from tallow.models.config import Config, end_ids
 from tallow.models.cross_layers import CrossKeys
-from tallow.models.generation_config import GENERATION, GenerationConfig
 from tallow.models.pretrained import PretrainedModel, tied_logits
 from tallow.models.text_generation import TextGeneration
 from tallow.nn import functional as F
@@ -39,15 +35,6 @@ if TYPE_CHECKING:  # programs that constrain nothing do not import it
 
 IGNORED = -100  # a label that does not count
 MOST_TOKENS = 512  # of a text, where neither the caller nor the model limits it
-# Entries of generation_config.json that would change a text, with the values that change nothing.
-REFUSED: Mapping[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("encoder_no_repeat_ngram_size", "min_new_tokens", "epsilon_cutoff", "eta_cutoff"), (0,)),
-    **dict.fromkeys(("encoder_repetition_penalty", "typical_p", "num_beam_groups", "guidance_scale"), (1,)),
-    **dict.fromkeys(("diversity_penalty", "penalty_alpha"), (0,)),
-    **dict.fromkeys(("exponential_decay_length_penalty", "sequence_bias", "constraints", "force_words_ids"), ()),
-    **dict.fromkeys(("begin_suppress_tokens", "forced_decoder_ids"), ([],)),
-    "renormalize_logits": (False,),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,72 +45,44 @@ class Seq2SeqConfig(Config):
         pad_token_id: padding at the end of a source, and in the decoder's input for labels that do not count.
         decoder_start_token_id: the first token that the decoder reads; None means padding.
         eos_token_id: the ids that end a text.
+        tie_word_embeddings: the head shares the matrix of the token embedding.
+        own_tables: "encoder" and "decoder", if they have a token embedding of their own. Not in Hugging Face's configs:
+            the weights decide.
     """
 
+    vocab_size: int
     pad_token_id: int = 0
     decoder_start_token_id: int | None = None
     eos_token_id: tuple[int, ...] = (1,)
+    tie_word_embeddings: bool = True
+    own_tables: tuple[str, ...] = ()
 
     computed: ClassVar = {"is_encoder_decoder": (True,)}
+    unread: ClassVar[frozenset[str]] = frozenset({"own_tables"})
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         end_ids(entries)
 
+    def with_own(self, weights: Collection[str]) -> Self:
+        """Return the config of a model with these weights of its own: names of embeddings and of the head."""
+        tied = self.tie_word_embeddings and "lm_head.weight" not in weights
+        own = [
+            part
+            for part in ("encoder", "decoder")
+            if part in self.own_tables or any(f"{part}.embed_tokens." in name for name in weights)
+        ]
+        return replace(self, tie_word_embeddings=tied, own_tables=tuple(own))
+
+    @property
+    def text_vocab_size(self) -> int:
+        """The number of tokens in the vocabulary of the decoder's texts."""
+        return self.vocab_size
+
     @property
     def start_id(self) -> int:
         """The first token that the decoder reads."""
         return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seq2SeqGeneration(GenerationConfig):
-    """The generation settings of an encoder-decoder model. A folder without the file has them in `config.json`.
-
-    Attributes:
-        num_beams, length_penalty, early_stopping: as `tallow.generation.beam_search`
-        max_length, min_length: the most and the fewest tokens of a text, with the one that the decoder starts with.
-        max_new_tokens: the most without that one; it overrides max_length.
-        no_repeat_ngram_size: no sequence of that many tokens occurs twice; 0 allows all.
-        forced_bos_token_id, forced_eos_token_id: the first token after the start, and the last one at `max_length`.
-        bad_words_ids: tokens that are never chosen.
-    """
-
-    num_beams: int = 1
-    length_penalty: Any = 1.0
-    early_stopping: Any = False
-    max_length: int | None = None
-    max_new_tokens: int | None = None
-    min_length: Count = 0
-    no_repeat_ngram_size: Count = 0
-    decoder_start_token_id: int | None = None
-    forced_bos_token_id: int | None = None
-    forced_eos_token_id: int | None = None
-    bad_words_ids: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require("length_penalty", "a finite number", lambda power: type(power) in (int, float) and isfinite(power))
-        self.require("early_stopping", 'True, False or "never"', lambda x: type(x) is bool or x == "never")
-
-    @classmethod
-    def from_folder(cls, folder: Path | None) -> Self:
-        if folder is None or (folder / GENERATION).exists():
-            return super().from_folder(folder)
-        return cls.from_entries(read_entries(folder / CONFIG), str(folder / CONFIG)) if folder.is_dir() else cls()
-
-    @classmethod
-    def from_entries(cls, entries: Mapping[str, Any], source: str) -> Self:
-        entries = dict(entries)
-        words, single = entries.pop("bad_words_ids", None) or [], entries.pop("suppress_tokens", None) or []
-        changing = {n: v for n, v in entries.items() if n in REFUSED and v is not None and v not in REFUSED[n]}
-        if not isinstance(words, list) or any(not isinstance(word, list) or len(word) != 1 for word in words):
-            changing["bad_words_ids"], words = words, []
-        if changing:
-            found = ", ".join(f"{name} {value!r:.40}" for name, value in changing.items())
-            raise CheckpointError(f"{source}: not supported: {found}", hint="delete the entry to generate without it")
-        tokens = (*(word[0] for word in words), *token_ids(single))
-        return super().from_entries(entries | {"bad_words_ids": tokens}, source)
 
 
 @dataclass(frozen=True)
@@ -201,7 +160,7 @@ class SourceDecoder:
     @property
     def vocab_size(self) -> int:
         """The number of tokens in the vocabulary."""
-        return self.model.vocab_size
+        return self.model.config.text_vocab_size
 
     def new_cache(
         self,
@@ -246,8 +205,6 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
         print("".join(model.generate_text("translate English to German: The house is small.")))
     """
 
-    generation_class = Seq2SeqGeneration
-    generation_config: Seq2SeqGeneration
     lm_head: Linear | None
 
     @abstractmethod
@@ -269,7 +226,7 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
     @property
     @abstractmethod
     def token_embedding(self) -> Embedding:
-        """The embedding of token ids, whose matrix may also be the head."""
+        """The embedding of token ids whose matrix may also be the head."""
 
     @property
     @abstractmethod
@@ -283,7 +240,7 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens in the vocabulary."""
+        """The number of tokens in the vocabulary of sources."""
         return self.config.vocab_size
 
     @property
@@ -335,8 +292,9 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
     @property
     def start_ids(self) -> list[int]:
         """The tokens that a text of the decoder begins with."""
-        start = self.generation_config.decoder_start_token_id
-        return [self.config.start_id if start is None else start]
+        config = self.generation_config
+        named = [token for token in (config.decoder_start_token_id, config.bos_token_id) if token is not None]
+        return [*named, self.config.start_id][:1]
 
     def decoder_for(self, texts: Sequence[Sequence[int]]) -> SourceDecoder:
         """Encode sources, and return the decoder that writes about them.
@@ -359,24 +317,6 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
             layers = [CrossKeys(*(each.contiguous() for each in pair)) for pair in self.cross_keys(encoded_ASD)]
         return SourceDecoder(self, Sources(layers, None if mask is None else key_mask(mask)))
 
-    def processors(self, max_tokens: int) -> list[LogitsProcessor]:
-        """Return what `generation_config.json` rules out, for texts of at most `max_tokens`.
-
-        Raises:  ArgumentError for a token outside the vocabulary
-        """
-        config, start = self.generation_config, len(self.start_ids)
-        rules: list[tuple[bool, LogitsProcessor]] = [
-            (config.no_repeat_ngram_size > 0, NoRepeatedNgram(config.no_repeat_ngram_size)),
-            (bool(config.bad_words_ids), SuppressTokens(config.bad_words_ids)),
-            (config.min_length > 0, MinLength(config.min_length, self.stop_ids)),
-        ]
-        places = ((start, config.forced_bos_token_id), (start + max_tokens - 1, config.forced_eos_token_id))
-        forced = [ForcedToken(place, token) for place, token in places if token is not None]
-        for token in (*config.bad_words_ids, *(rule.token for rule in forced)):
-            if not 0 <= token < self.vocab_size:
-                raise ArgumentError(f"{GENERATION}: token {token} is outside the vocabulary of {self.vocab_size}")
-        return [*(rule for is_on, rule in rules if is_on), *forced]
-
     def generate_ids(
         self,
         source: Sequence[int],
@@ -392,32 +332,11 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
         Args:    source: its ids, with special tokens
         Raises:  as `generate_text`
         """
-        config = self.generation_config
-        if max_tokens is None:
-            longest = None if config.max_length is None else max(config.max_length - len(self.start_ids), 1)
-            max_tokens = min(config.max_new_tokens or longest or MOST_TOKENS, self.context_length)
-        if num_beams is None:
-            num_beams = config.num_beams if sample is None else 1
-        decoder = self.decoder_for([source])
-        rules = [*processors, *self.processors(max_tokens)]
-        options = {"max_tokens": max_tokens, "stop_ids": self.stop_ids, "cache_dtype": cache_dtype}
-        if num_beams == 1:
-            sample = sample or Sampler(**config.sampling)
-            return generate(decoder, self.start_ids, sample=sample, processors=rules, **options)
-        if sample is not None or config.do_sample:
-            raise ArgumentError(f"num_beams={num_beams} with sampling", hint="use either beams or sampling")
-        if config.repetition_penalty != 1:
-            rules.insert(0, RepetitionPenalty(config.repetition_penalty))
-        beams = beam_search(
-            decoder,
-            self.start_ids,
-            num_beams=num_beams,
-            length_penalty=config.length_penalty,
-            early_stopping=config.early_stopping,
-            processors=rules,
-            **options,
-        )
-        return iter(beams[0].tokens)
+        prompt = self.start_ids
+        if max_tokens is None and self.generation_config.most_tokens(len(prompt)) is None:
+            max_tokens = min(MOST_TOKENS, self.context_length)
+        options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache_dtype": cache_dtype}
+        return self.write(self.decoder_for([source]), prompt, processors=processors, source=source, **options)
 
     def generate_text(
         self,
@@ -441,13 +360,12 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
             stop, processors, grammar, cache_dtype: as `CausalLM.generate_text`
 
         Raises:  ArgumentError for a source that is too long, and for num_beams with sampling; CheckpointError for
-                 settings in `generation_config.json` that are invalid or not supported; TokenizerError
+                 settings in `generation_config.json` that are invalid; TokenizerError
         """
-        if grammar is not None:
-            processors = [*processors, self.constraint(grammar)]
         options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache_dtype": cache_dtype}
-        tokens = self.generate_ids(self.tokenizer.encode(text), processors=processors, **options)
-        return until(self.tokenizer.decode_stream(tokens), stop)
+        processors = self._constrained(processors, grammar)
+        tokens = self.generate_ids(self.tokenizer.encode_prompt(text), processors=processors, **options)
+        return self._until(self.tokenizer.decode_stream(tokens), stop)
 
 
 def shift_right(labels_BT: Tensor, start: int, padding: int) -> Tensor:

@@ -46,7 +46,8 @@ class StaticEmbedding(Module):
 
         Raises:  CheckpointError for other tensors than one matrix
         """
-        names = {WEIGHT if name == MODEL2VEC else name: tensor for name, tensor in state.items()}
+        old = MODEL2VEC if WEIGHT not in state else WEIGHT  # with both, one is unexpected
+        names = {WEIGHT if name == old else name: tensor for name, tensor in state.items()}
         table = names.get(WEIGHT)
         if table is None or table.ndim != 2:
             raise CheckpointError(f"{source}: there is no matrix {WEIGHT}, as static embeddings have")

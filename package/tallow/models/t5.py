@@ -11,7 +11,7 @@ Source:  Raffel et al. 2020, arXiv:1910.10683; names as in transformers' `modeli
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -51,14 +51,12 @@ class T5Config(Seq2SeqConfig):
         initializer_factor: of the standard deviations of new weights.
     """
 
-    vocab_size: int
     d_model: int
     d_kv: int
     d_ff: int
     num_layers: int
     num_heads: int
     num_decoder_layers: int | None = None
-    tie_word_embeddings: bool = True
     relative_attention_num_buckets: int = 32
     relative_attention_max_distance: int = 128
     dropout_rate: float = 0.1
@@ -89,6 +87,11 @@ class T5Config(Seq2SeqConfig):
     def activation(self) -> str:
         """The name of the activation; the gated GELU is the approximation with tanh."""
         return "gelu_new" if self.feed_forward_proj == "gated-gelu" else self.feed_forward_proj.removeprefix("gated-")
+
+    def with_own(self, weights: Collection[str]) -> Self:
+        # Other versions of transformers write either value for a model with a head of its own, and mean the scale.
+        tied = "lm_head.weight" not in weights
+        return replace(super().with_own(weights), tie_word_embeddings=tied, scale_decoder_outputs=self.is_scaled)
 
     @property
     def is_scaled(self) -> bool:
@@ -222,6 +225,9 @@ class T5Stack(Module):
     def __init__(self, config: T5Config, layers: int, device: Any, dtype: Any, *, is_decoder: bool = False) -> None:
         super().__init__()
         self.is_decoder = is_decoder
+        self.embed_tokens: Embedding | None = None
+        if ("decoder" if is_decoder else "encoder") in config.own_tables:
+            self.embed_tokens = Embedding(config.vocab_size, config.d_model, device=device, dtype=dtype)
         self.longest = config.relative_attention_max_distance
         self.block = ModuleList(T5Block(config, i, device, dtype, crosses=is_decoder) for i in range(layers))
         self.final_layer_norm = RMSNorm(config.d_model, config.layer_norm_epsilon, device=device, dtype=dtype)
@@ -292,15 +298,18 @@ class T5Module(PretrainedModel):
         Args:    attention_mask: 1 or True for text, 0 or False for padding; None means no padding
         Shapes:  both (B, S), of integers
         """
-        return self.encoder(self.shared(input_ids), None if attention_mask is None else key_mask(attention_mask))
+        mask = None if attention_mask is None else key_mask(attention_mask)
+        return self.encoder(self.embed(input_ids, self.encoder), mask)
 
-    def fill(self, state: Mapping[str, Tensor], dtype: Any, device: Any, source: str) -> Self:
-        model = super().fill(state, dtype, device, source)
-        if model.shared.weight.dtype is dtypes.float16:
+    def embed(self, tokens: Tensor, stack: T5Stack) -> Tensor:
+        """Return the embeddings (B, T, D) of tokens for the encoder or the decoder."""
+        return (stack.embed_tokens or self.shared)(tokens)
+
+    def check_weights(self, source: str) -> None:
+        if self.shared.weight.dtype is dtypes.float16:
             raise ArgumentError(
                 f"{source}: T5 in float16, whose range its hidden states exceed", hint="pass dtype=tl.bfloat16"
             )
-        return model
 
     def reset_parameters(self) -> None:
         """Draw weights with the standard deviations of transformers."""
@@ -308,15 +317,22 @@ class T5Module(PretrainedModel):
             return
         config = self.config
         width, inner = config.d_model**-0.5, (config.num_heads * config.d_kv) ** -0.5
-        spread = {"q": width * config.d_kv**-0.5, "o": inner, "wo": config.d_ff**-0.5, "shared": 1.0, "lm_head": 1.0}
+        spread = {"q": width * config.d_kv**-0.5, "o": inner, "wo": config.d_ff**-0.5}
+        spread |= dict.fromkeys(("shared", "embed_tokens", "lm_head"), 1.0)
         for name, module in self.named_modules():
             if isinstance(module, Linear | Embedding):
                 std = spread.get(name.rpartition(".")[2], width)
                 init.normal_(module.weight, 0.0, config.initializer_factor * std)
 
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        return {"encoder.embed_tokens.weight": "shared.weight"}
+
+    def config_with(self, apart: Collection[str]) -> T5Config:
+        return self.config.with_own(apart)
+
     def is_superfluous(self, name: str) -> bool:
-        # Copies of the token embedding, and a bias that is not used.
-        return name.endswith((".embed_tokens.weight", "EncDecAttention.relative_attention_bias.weight"))
+        return name.endswith("EncDecAttention.relative_attention_bias.weight")  # a bias that is not used
 
 
 class T5EncoderModel(T5Module):
@@ -350,27 +366,11 @@ class T5ForConditionalGeneration(T5Module, Seq2SeqLM):
         self.lm_head = None if tied else Linear(config.d_model, config.vocab_size, False, device, dtype)
         self.reset_parameters()
 
-    @classmethod
-    def assemble(
-        cls,
-        config: Any,
-        state: Mapping[str, Tensor],
-        dtype: Any = None,
-        device: Any = None,
-        source: str = "state dict",
-        **parts: bool,
-    ) -> Self:
-        # transformers 5 writes tie_word_embeddings=True also for a model with a head of its own.
-        if not config.is_scaled:
-            tied = "lm_head.weight" not in state
-            config = replace(config, tie_word_embeddings=tied, scale_decoder_outputs=False)
-        return super().assemble(config, state, dtype, device, source, **parts)
-
     def cross_keys(self, encoded_ASD: Tensor) -> list[CrossKeys]:
         return [block.layer[1].part.keys_and_values(encoded_ASD) for block in self.decoder.block]
 
     def decode(self, tokens_BT: Tensor, sources: Sources, cache: KVCache | None = None) -> Tensor:
-        hidden_BTD = self.decoder(self.shared(tokens_BT), None, sources, cache)
+        hidden_BTD = self.decoder(self.embed(tokens_BT, self.decoder), None, sources, cache)
         return hidden_BTD * self.config.d_model**-0.5 if self.config.is_scaled else hidden_BTD
 
     @property
@@ -386,5 +386,7 @@ class T5ForConditionalGeneration(T5Module, Seq2SeqLM):
         """Positions are relative, so texts have any length."""
         return MAX_SIZE
 
-    def is_superfluous(self, name: str) -> bool:
-        return super().is_superfluous(name) or name == "lm_head.weight"  # which repeats the token embedding
+    @property
+    def tied_weights(self) -> Mapping[str, str]:  # whatever the config says, as in transformers 5
+        names = ("decoder.embed_tokens.weight", "lm_head.weight")
+        return {**super().tied_weights, **dict.fromkeys(names, "shared.weight")}

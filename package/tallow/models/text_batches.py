@@ -16,8 +16,8 @@ from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, NumericError
 from tallow.nn.module import Module
+from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch, Tokenizer
-from tallow.text.tokenizer_engines import Encoded
 
 Vectors = npt.NDArray[np.float32]
 Text = str | tuple[str, str]
@@ -30,6 +30,7 @@ class TextBatches:
     Args:
         max_length: the most tokens of a text; longer texts are truncated. None means the tokenizer's limit.
         options: of the model's `forward` for a batch with padding.
+        lowercase: convert texts to lower case first.
 
     Attributes:
         batch_tokens: how many tokens, padding included, a server puts into one batch.
@@ -38,28 +39,46 @@ class TextBatches:
     batch_tokens: ClassVar[int] = 4096
 
     def __init__(
-        self, tokenizer: Tokenizer, model: Module, max_length: int | None, options: dict[str, Any] | None = None
+        self,
+        tokenizer: Tokenizer,
+        model: Module,
+        max_length: int | None,
+        options: dict[str, Any] | None = None,
+        *,
+        lowercase: bool = False,
     ) -> None:
         self.tokenizer = tokenizer
         self.model = model
         self.max_length = max_length
+        self.lowercase = lowercase
         self._options = options or {}
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of token ids that the model has vectors for."""
+        tables = (each.num_embeddings for each in self.model.modules() if hasattr(each, "num_embeddings"))
+        return int(next(tables))  # that of the tokens is the first
 
     def prepare(self, texts: Sequence[Text]) -> Sequence[Text]:
         """Return the texts as the tokenizer gets them."""
-        return texts
+        return [_lowered(text) for text in texts] if self.lowercase else texts
 
-    def tokenize(self, texts: Sequence[Text], *, truncate: bool = True, special: bool = True) -> list[Encoded]:
+    def tokenize(
+        self, texts: Sequence[Text], *, truncate: bool = True, special: bool = True, side: str | None = None
+    ) -> list[Encoded]:
         """Return the tokens of texts, or of pairs of texts.
 
         Args:
-            truncate: to `max_length`; of a pair, the second text is truncated.
+            truncate: to `max_length`; of a pair, the longer text is truncated first.
             special: with special tokens.
+            side: where texts are cut, "right" or "left"; None means as the tokenizer says.
 
         Raises:  TokenizerError for a text that cannot be encoded
         """
         limit = self.max_length if truncate else ENDLESS
-        return self.tokenizer.encode_each(self.prepare(texts), max_length=limit, add_special_tokens=special)
+        return self.tokenizer.encode_each(
+            self.prepare(texts), max_length=limit, add_special_tokens=special, truncation_side=side
+        )
 
     def run(self, batch: Batch, *, segments: bool = False) -> tuple[Any, Tensor]:
         """Return the model's output for a batch, and the mask (B, T).
@@ -124,7 +143,8 @@ class TextBatches:
         if most is not None and most < 1:
             raise ArgumentError(f"batch_size={most}", hint="pass 1 or more")
         for members in buckets(rows, most, tokens):
-            computed = compute(self.tokenizer.pad([rows[i] for i in members]))
+            # At the end, whatever side the tokenizer pads: so texts have the positions that they have alone.
+            computed = compute(self.tokenizer.pad([rows[i] for i in members], side="right"))
             if not np.isfinite(computed).all():
                 raise NumericError(
                     "a vector holds NaN or infinities",
@@ -135,6 +155,10 @@ class TextBatches:
 
 
 ENDLESS = 1 << 40
+
+
+def _lowered(text: Text) -> Text:
+    return text.lower() if isinstance(text, str) else (text[0].lower(), text[1].lower())
 
 
 def buckets(rows: Sequence[Encoded], most: int | None, tokens: int | None) -> Iterator[list[int]]:
@@ -156,7 +180,9 @@ def buckets(rows: Sequence[Encoded], most: int | None, tokens: int | None) -> It
         yield batch
 
 
-def length_limit(requested: Any, tokenizer: Tokenizer, positions: int) -> int:
-    """Return the limit that a folder sets, or else its tokenizer's, but at most the positions of the model."""
+def length_limit(requested: Any, tokenizer: Tokenizer, positions: int | None) -> int | None:
+    """Return the limit that a folder sets, or else its tokenizer's, but at most the positions of the model; None if
+    there is none.
+    """
     limit = requested if type(requested) is int and requested > 2 else tokenizer.model_max_length
-    return positions if limit is None else min(limit, positions)
+    return min((limit for limit in (limit, positions) if limit is not None), default=None)

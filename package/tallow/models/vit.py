@@ -11,6 +11,7 @@ Source:  Dosovitskiy et al. 2020, arXiv:2010.11929; names as in the checkpoints
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.apply import apply
@@ -18,7 +19,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.models.activations import activation_named
 from tallow.models.bert import BertIntermediate, BertSelfAttention
-from tallow.models.config import Config, labels_of
+from tallow.models.config import Config, Side, labels_of
 from tallow.models.pretrained import PooledModel, PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -37,7 +38,7 @@ class ViTConfig(Config):
     """The sizes of a ViT, named as in Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
-        image_size, patch_size: the sides of the images and of the patches, in pixels.
+        image_size, patch_size: the sides of the images and of the patches, in pixels; or the heights and the widths.
         pooler_output_size, pooler_act: the width of the pooler's output, None for hidden_size, and its activation.
         labels: the labels of the classifier, in the order of its logits; `id2label` in the file.
     """
@@ -51,8 +52,8 @@ class ViTConfig(Config):
     attention_probs_dropout_prob: float = 0.0
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
-    image_size: int = 224
-    patch_size: int = 16
+    image_size: Side = 224
+    patch_size: Side = 16
     num_channels: int = 3
     qkv_bias: bool = True
     pooler_output_size: int | None = None
@@ -70,6 +71,25 @@ class ViTConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)
+        sides_of(entries)
+
+
+def sides_of(entries: dict[str, Any]) -> None:
+    """Convert the heights and widths of images and patches to tuples, in place."""
+    for name in ("image_size", "patch_size"):
+        if isinstance(entries.get(name), list):
+            entries[name] = tuple(entries[name])
+
+
+def rectangle(side: Side) -> tuple[int, int]:
+    """Return the height and the width that a field of type Side has."""
+    return side if isinstance(side, tuple) else (side, side)
+
+
+def grid_of(config: Any) -> tuple[int, int]:
+    """Return the numbers of rows and columns of patches in an image of the size of the config."""
+    (height, width), (rows, columns) = rectangle(config.image_size), rectangle(config.patch_size)
+    return height // rows, width // columns
 
 
 def check_sizes(config: Any) -> None:
@@ -81,7 +101,7 @@ def check_sizes(config: Any) -> None:
             f"hidden_size={config.hidden_size}"
         )
     if hasattr(config, "image_size"):
-        config.require("patch_size", "at most image_size", lambda patch: patch <= config.image_size)
+        config.require("patch_size", "at most image_size", lambda _: min(grid_of(config)) > 0)
 
 
 class PooledOutput(NamedTuple):
@@ -94,31 +114,33 @@ class PooledOutput(NamedTuple):
     pooler_output: Tensor | None
 
 
-def positions_of(table_TD: Tensor, rows: int, columns: int) -> Tensor:
-    """Return the position embeddings of a grid of patches: those of the checkpoint's square grid, resized.
+def positions_of(table_TD: Tensor, grid: tuple[int, int], rows: int, columns: int) -> Tensor:
+    """Return the position embeddings of a grid of patches: those of the checkpoint's grid, resized.
 
     Shapes:  (1 + P, D), the token of the whole image first -> (1 + rows · columns, D)
     """
-    side = int((table_TD.shape[0] - 1) ** 0.5)
-    if (rows, columns) == (side, side):
+    if (rows, columns) == grid:
         return table_TD
-    grid_1DYX = table_TD[1:].T.reshape(1, -1, side, side)
+    grid_1DYX = table_TD[1:].T.reshape(1, -1, *grid)
     resized = F.interpolate(grid_1DYX.float(), size=(rows, columns), mode="bicubic", align_corners=False)
     return apply(cat, (table_TD[:1], resized.flatten(2)[0].T.to(table_TD.dtype)))
 
 
-def check_image(pixels_BCYX: Tensor, channels: int, patch: int, side: int | None) -> None:
+def check_image(pixels_BCYX: Tensor, config: Any, *, any_size: bool) -> None:
     """Check the shape of images.
 
-    Args:    side: the size that images must have; None means any of at least one patch
+    Args:    any_size: whether images may have another size than that of the config, of at least one patch
     Raises:  ShapeError
     """
-    shape = tuple(pixels_BCYX.shape)
-    if len(shape) != 4 or shape[1] != channels or min(shape[2:]) < patch:
-        raise ShapeError(f"images {shape}; expected (B, {channels}, height, width), at least {patch} by {patch} pixels")
-    if side is not None and shape[2:] != (side, side):
+    shape, channels = tuple(pixels_BCYX.shape), config.num_channels
+    (least_y, least_x), (height, width) = rectangle(config.patch_size), rectangle(config.image_size)
+    if len(shape) != 4 or shape[1] != channels or shape[2] < least_y or shape[3] < least_x:
         raise ShapeError(
-            f"images of {shape[2]} by {shape[3]} pixels; the model reads {side} by {side}",
+            f"images {shape}; expected (B, {channels}, height, width), at least {least_y} by {least_x} pixels"
+        )
+    if not any_size and shape[2:] != (height, width):
+        raise ShapeError(
+            f"images of {shape[2]} by {shape[3]} pixels; the model reads {height} by {width}",
             hint="resize them with ImageProcessor, or pass interpolate_pos_encoding=True",
         )
 
@@ -128,9 +150,8 @@ class PatchProjection(Module):
 
     def __init__(self, config: Any, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.projection = Conv2d(
-            config.num_channels, config.hidden_size, config.patch_size, config.patch_size, device=device, dtype=dtype
-        )
+        patch = rectangle(config.patch_size)
+        self.projection = Conv2d(config.num_channels, config.hidden_size, patch, patch, device=device, dtype=dtype)
 
 
 class ViTEmbeddings(Module):
@@ -139,7 +160,7 @@ class ViTEmbeddings(Module):
     def __init__(self, config: Any, device: Any, dtype: Any) -> None:
         super().__init__()
         self.config = config
-        positions = 1 + (config.image_size // config.patch_size) ** 2
+        positions = 1 + prod(grid_of(config))
         self.patch_embeddings = PatchProjection(config, device, dtype)
         self.cls_token = empty_parameter(1, 1, config.hidden_size, device=device, dtype=dtype)
         self.position_embeddings = empty_parameter(1, positions, config.hidden_size, device=device, dtype=dtype)
@@ -148,13 +169,14 @@ class ViTEmbeddings(Module):
             init.trunc_normal_(table, 0.0, config.initializer_range)
 
     def forward(self, pixels_BCYX: Tensor, *, any_size: bool) -> Tensor:
-        config, project = self.config, self.patch_embeddings.projection
-        check_image(pixels_BCYX, config.num_channels, config.patch_size, None if any_size else config.image_size)
+        project = self.patch_embeddings.projection
+        check_image(pixels_BCYX, self.config, any_size=any_size)
         patches_BDYX = project(pixels_BCYX.to(project.weight.dtype))
         x_BTD = apply(
             cat, (self.cls_token.expand(len(pixels_BCYX), -1, -1), patches_BDYX.flatten(2).transpose(1, 2)), 1
         )
-        return self.dropout(x_BTD + positions_of(self.position_embeddings[0], *patches_BDYX.shape[2:]))
+        grid = grid_of(self.config)
+        return self.dropout(x_BTD + positions_of(self.position_embeddings[0], grid, *patches_BDYX.shape[2:]))
 
 
 class Dense(Module):

@@ -9,8 +9,9 @@ import pytest
 from support.memory_limit import limit_peak_memory
 from support.readers import Parts, _parts_of_gguf_bert, _parts_of_gguf_gpt2, _parts_of_gguf_llama, gguf_file
 
-from tallow.errors import CheckpointError
-from tallow.models import gguf_models
+from tallow.errors import CheckpointError, TallowWarning
+from tallow.io.gguf import GGUF
+from tallow.models import config, gguf_models
 from tallow.models.gguf_names import NAMES, rows_by_group
 
 MIB = 2**20
@@ -45,6 +46,22 @@ YARN = {"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 2.0}
         (_parts_of_gguf_llama(), {"llama.embedding_length": 16}, "'blk.0.attn_q.weight' has the shape (8, 8)"),
         (_parts_of_gguf_llama(), {"llama.feed_forward_length": 2**20}, "'blk.0.ffn_gate.weight' has the shape"),
         (_parts_of_gguf_llama(), HUGE, "exceeds what this platform can address"),
+        (
+            _parts_of_gguf_llama(),
+            {"llama.rope.dimension_count": 2},
+            "llama.rope.dimension_count is 2; tallow supports 4",
+        ),
+        (
+            _parts_of_gguf_llama(),
+            {"llama.rope.scale_linear": 4.0},
+            "rope.scale_linear is 4.0; tallow does not compute it",
+        ),
+        (_parts_of_gguf_llama(), {"llama.logit_scale": 0.5}, "llama.logit_scale is 0.5; tallow does not compute it"),
+        (
+            _parts_of_gguf_gpt2(),
+            {"gpt2.final_logit_softcapping": 9.0},
+            "final_logit_softcapping is 9.0; tallow does not",
+        ),
         (_parts_of_gguf_gpt2(), {"gpt2.attention.head_count": 5}, "5 heads do not divide n_embd=32"),
         (_parts_of_gguf_gpt2(), {"gpt2.context_length": 2**20}, "'position_embd.weight' has the shape (8, 32)"),
         (_parts_of_gguf_gpt2(), {"general.architecture": "bert"}, "without token_types.weight"),
@@ -64,12 +81,30 @@ def test_values_out_of_range(parts: Parts, changes: dict[str, Any], message: str
     assert "bytes in memory>" in str(caught.value)
 
 
+def test_entries_that_nothing_reads_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "_reported", set())
+    metadata, tensors = _parts_of_gguf_llama()
+    quiet = {"llama.vocab_size": 3, "llama.rope.scale_linear": 1.0, "llama.rope.dimension_count": 4}
+    raw = gguf_file(metadata | quiet | {"llama.my_note": "x", "general.my_note": "x"}, tensors)
+    with pytest.warns(
+        TallowWarning, match=r"GGUF files does not know .*'llama.rope.scale_linear' \(1.0\), 'llama.my_n"
+    ):
+        gguf_models.load(raw)
+    gguf_models.load(raw)  # it warns once
+
+
 @pytest.mark.parametrize("name", ["token_embd.weight", "token_types.weight", "cls.output.weight"])
 def test_matrices_without_rows(name: str) -> None:
     metadata, tensors = _parts_of_gguf_bert()
     raw = gguf_file(metadata, tensors | {name: np.ones((), np.float32)})
     with pytest.raises(CheckpointError, match=f"has no {name} of two dims"):
         gguf_models.load(raw)
+
+
+def test_a_language_model_is_one_that_writes() -> None:
+    raw = gguf_file(*_parts_of_gguf_bert())
+    with pytest.raises(CheckpointError, match=r"bytes in memory> is a Bert\w*, which does not write texts"):
+        gguf_models.language_model(GGUF(raw))
 
 
 def test_the_tensors_of_another_model_are_named() -> None:

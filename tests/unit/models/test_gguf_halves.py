@@ -114,10 +114,10 @@ def test_a_matrix_of_halves(file_type: str, dtype: Any) -> None:
     np.testing.assert_array_equal(matrix.widen(), expected)
     np.testing.assert_array_equal(matrix.rows(np.array([[4, 0]])), expected[[[4, 0]]])
     x = np.random.default_rng(1).standard_normal((3, 7)).astype(np.float32)
-    y = kernels.run("quantized_linear", x, matrix.blocks, file_type, None)
+    y = matrix.product(x)
     np.testing.assert_allclose(y, x.astype(np.float64) @ expected.T, rtol=1e-5, atol=1e-5)
     with kernels.off():
-        np.testing.assert_allclose(kernels.run("quantized_linear", x, matrix.blocks, file_type, None), y, atol=1e-5)
+        np.testing.assert_allclose(matrix.product(x), y, atol=1e-5)
     with pytest.raises(ShapeError, match=f"rows of whole {file_type} blocks of 2 bytes"):
         BlockMatrix(np.zeros((2, 3), np.uint8), file_type)
     assert not BlockMatrix(np.zeros((2, 34), np.uint8), "Q8_0").is_half

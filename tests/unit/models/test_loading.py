@@ -13,7 +13,7 @@ import tallow as tl
 from tallow import nn
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
-from tallow.models import AutoModel, bert, distilbert, falcon, gpt2, qwen, roberta
+from tallow.models import AutoModel, bart, bert, distilbert, falcon, gpt2, qwen, roberta
 from tallow.models.auto import ARCHITECTURES, MODEL_TYPES, model_class
 from tallow.models.config import Config
 from tallow.nn import init
@@ -88,6 +88,33 @@ def test_a_config_without_model_type_is_named_as_such(tmp_path: Path) -> None:
         AutoModel.from_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("architecture", "expected"),
+    [
+        ("LLaMAForCausalLM", "Llama"),
+        ("LLaMaForCausalLM", "Llama"),
+        ("CamembertForSequenceClassification", "RobertaForSequenceClassification"),
+        ("CamembertForCausalLM", "RobertaForCausalLM"),
+        ("XLMRobertaForMaskedLM", "RobertaForMaskedLM"),
+        ("RWForCausalLM", "Falcon"),
+        ("T5WithLMHeadModel", "T5ForConditionalGeneration"),
+        ("CLIPTextModelWithProjection", "CLIPTextModelWithProjection"),
+    ],
+)
+def test_other_names_of_architectures(architecture: str, expected: str, tmp_path: Path) -> None:
+    config_file(tmp_path, architectures=[architecture])
+    assert model_class(tmp_path).__name__ == expected
+
+
+def test_infinity_in_a_config(tmp_path: Path) -> None:
+    """Python's json writes it, and transformers reads it. A size must be finite."""
+    path = config_file(tmp_path, **BERT, model_type="bert", finetuning_task=float("inf"))
+    assert bert.BertConfig.from_json(path) == bert.BertConfig(**BERT)
+    path = config_file(tmp_path, **(BERT | {"layer_norm_eps": float("inf")}), model_type="bert")
+    with pytest.raises(CheckpointError, match="layer_norm_eps=inf"):
+        bert.BertConfig.from_json(path)
+
+
 def test_folder_without_config(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"config\.json does not exist"):
         AutoModel.from_pretrained(tmp_path)
@@ -103,7 +130,7 @@ def test_entries_that_change_the_output_are_refused_all_at_once(tmp_path: Path) 
         new_trick=3,
     )
     with pytest.raises(CheckpointError) as caught:
-        bert.BertConfig.from_json(path)
+        bert.BertConfig.from_json(path, strict=True)
     for part in ("position_embedding_type is 'relative_key'", "add_cross_attention is True", "new_trick is 3"):
         assert part in str(caught.value)
 
@@ -168,6 +195,22 @@ def test_tensorflow_names_are_converted() -> None:
     tokens = tl.tensor([[4, 5]])
     loaded = bert.BertModel.assemble(model.config, state)
     assert tl.equal(loaded(tokens).last_hidden_state, model(tokens).last_hidden_state)
+
+
+def test_a_bart_without_a_head_holds_its_table_under_three_names() -> None:
+    """As in the state dict of transformers' BartModel."""
+    names = (f"{part}_{size}" for part in ("encoder", "decoder") for size in ("layers", "attention_heads", "ffn_dim"))
+    config = bart.BartConfig(vocab_size=20, d_model=8, max_position_embeddings=9, **dict.fromkeys(names, 1))
+    model = bart.BartForConditionalGeneration(config)
+    state = {name.removeprefix("model."): value for name, value in model.model.state_dict().items()}
+    for part in ("encoder", "decoder"):
+        state[f"{part}.embed_tokens.weight"] = state["shared.weight"].clone()
+    loaded = bart.BartForConditionalGeneration.assemble(config, state)
+    assert tl.equal(loaded.model.shared.weight, model.model.shared.weight)
+    assert {*loaded.loading_report.repeated.values()} == {"model.shared.weight"}
+    state["encoder.embed_tokens.weight"] += 1
+    loaded = bart.BartForConditionalGeneration.assemble(config, state)
+    assert {*loaded.loading_report.untied} == {"model.encoder.embed_tokens.weight"}
 
 
 def test_a_bert_without_a_pooler_loads_without_it() -> None:

@@ -137,8 +137,9 @@ def test_dense(tmp_path: Path) -> None:
     ("entries", "message"),
     [
         ({"activation_function": "os.system"}, "activation 'os.system'"),
-        ({"activation_function": "torch.nn.modules.activation.Softsign"}, "tallow supports Identity, ReLU, Tanh"),
-        ({"use_residual": True}, "use_residual"),
+        ({"activation_function": "torch.nn.modules.activation.Threshold"}, "Threshold"),
+        ({"use_residual": True}, "missing      residual.weight"),
+        ({"module_input_name": "token_embeddings"}, "module_input_name is 'token_embeddings'"),
         ({"in_features": 0}, "in_features=0"),
         ({"in_features": 3}, "wrong shape  linear.weight"),
     ],

@@ -13,19 +13,20 @@ from tallow.models.sentence import SentenceEncoder
 from tallow.models.sentence_folder import EncoderFiles, files_of
 from tallow.models.sentence_parts import Normalize
 from tallow.models.static_embedding import StaticEmbedding
-from tallow.text.tokenizer import Encoded, Tokenizer
+from tallow.text.marks import Marks, PostProcessor, Text
+from tallow.text.tokenizer import Tokenizer
+from tallow.text.tokenizer_folder import FILES, SETTINGS
 
 TABLE = np.random.default_rng(0).integers(-127, 128, (9, 4)).astype(np.int8)
 MODULES = b'[{"path": "", "type": "sentence_transformers.models.StaticEmbedding"}]'
+MARK = Marks((8,), 0)
 
 
 class Digits:
-    """An engine whose ids are the digits of the text, between marks if `special`."""
+    """An engine whose ids are the digits of the text."""
 
-    def encode(self, text: str, pair: str | None, special: bool) -> Encoded:
-        ids = [int(digit) for digit in text]
-        ids = [8, *ids, 8] if special else ids
-        return Encoded(ids, [0] * len(ids))
+    def encode(self, text: str) -> list[int]:
+        return [int(digit) for digit in text]
 
     def decode(self, ids: Sequence[int], special: bool) -> str:
         return "".join(map(str, ids))
@@ -39,7 +40,8 @@ class Digits:
 
 def encoder(table: np.ndarray = TABLE, name: str = "embedding.weight", **options: int) -> SentenceEncoder:
     model = StaticEmbedding.assemble({name: tl.from_numpy(table)})
-    return SentenceEncoder(Tokenizer(Digits(), {"pad_token": "[PAD]"}), model, heads=[Normalize()], **options)
+    tokenizer = Tokenizer(Digits(), {"pad_token": "[PAD]"}, PostProcessor((MARK, Text(0, 0), MARK)))
+    return SentenceEncoder(tokenizer, model, heads=[Normalize()], **options)
 
 
 def mean(text: str) -> np.ndarray:
@@ -85,6 +87,7 @@ def test_dtypes() -> None:
         ({}, "there is no matrix embedding.weight"),
         ({"embedding.weight": tl.ones(3)}, "there is no matrix embedding.weight"),
         ({"embeddings": tl.ones(3, 2), "weights": tl.ones(3)}, "weights"),
+        ({"embeddings": tl.ones(3, 2), "embedding.weight": tl.ones(3, 2)}, "unexpected   embeddings"),
     ],
 )
 def test_other_tensors_are_refused(state: dict[str, tl.Tensor], message: str) -> None:
@@ -103,7 +106,5 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_files() -> None:
-    expected = EncoderFiles(
-        ("modules.json", "tokenizer.json"), ("config_sentence_transformers.json", "tokenizer_config.json"), ("",)
-    )
-    assert files_of(MODULES) == expected
+    optional = ("config_sentence_transformers.json", *SETTINGS)
+    assert files_of(MODULES) == EncoderFiles(("modules.json",), optional, ("",), (FILES,))

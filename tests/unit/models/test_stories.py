@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 import tallow as tl
 from tallow.generation import Sampler, decode_stream, generate
-from tallow.models import stories
+from tallow.io.gguf import GGUF
+from tallow.models import gguf_models, stories
+from tallow.models.gguf_export import save_gguf
 from tallow.models.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
 
@@ -49,6 +52,20 @@ def test_weights_are_widened_and_fit_the_vocabulary(model: Llama, tokenizer: Lla
 def test_card_states_the_number_of_parameters(model: Llama) -> None:
     card = (stories.FOLDER / "README.md").read_text(encoding="utf-8")
     assert f"{sum(parameter.numel() for parameter in model.parameters()):,} parameters" in card
+
+
+def test_the_model_writes_with_its_tokenizer(model: Llama, tokenizer: Llama2cTokenizer) -> None:
+    assert model.stop_ids == {1, 2}
+    text, _ = tell(model, tokenizer, "A busy cat")
+    assert "A busy cat" + "".join(model.generate_text("A busy cat")) == text
+
+
+@pytest.mark.native  # a page uses another engine for tokenizers
+def test_a_gguf_file_in_memory_tells_the_same(model: Llama, tokenizer: Llama2cTokenizer, tmp_path: Path) -> None:
+    save_gguf(model, path := tmp_path / "stories.gguf", tokenizer=tokenizer.gguf_form())
+    same = gguf_models.language_model(GGUF(path.read_bytes()))
+    assert same.folder is None
+    assert [*same.generate_text("A dog", max_tokens=20)] == [*model.generate_text("A dog", max_tokens=20)]
 
 
 @pytest.mark.parametrize(

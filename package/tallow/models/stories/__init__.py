@@ -17,18 +17,16 @@ FOLDER = Path(__file__).parent
 
 
 def load(dtype: Any = None, device: Any = None) -> tuple[Llama, Llama2cTokenizer]:
-    """Return the model and its tokenizer.
+    """Return the model and its tokenizer, which is the model's `tokenizer`, too.
 
     Args:  dtype: None means float32; the file holds float16, which is slower to compute with
 
     Example:
-        >>> from tallow.generation import decode_stream, generate
         >>> from tallow.models import stories
         >>> model, tokenizer = stories.load()
-        >>> prompt = tokenizer.encode("Once upon a time")
-        >>> tokens = [*prompt, *generate(model, prompt, max_tokens=3)]
-        >>> "".join(decode_stream(tokenizer, tokens[1:], previous=tokens[0]))[:16]
-        'Once upon a time'
+        >>> "".join(model.generate_text("Once upon a", max_tokens=1))
+        ' time'
     """
     model = Llama.from_pretrained(FOLDER, dtype=dtypes.float32 if dtype is None else dtype, device=device)
-    return model, Llama2cTokenizer.load(FOLDER / "tokenizer.bin", vocab_size=model.vocab_size)
+    model.tokenizer = tokenizer = Llama2cTokenizer.load(FOLDER / "tokenizer.bin", vocab_size=model.vocab_size)
+    return model, tokenizer

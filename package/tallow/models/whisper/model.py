@@ -10,6 +10,7 @@ Source:  Radford et al. 2022, arXiv:2212.04356; names as in transformers' `model
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,16 +30,16 @@ from tallow.fused.explanation import LayerReport
 from tallow.fused.steps import CrossDecodeStep, cross_backend
 from tallow.fused.weights import affine, matrix
 from tallow.io.source import Source, open_source
+from tallow.models import loading
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
 from tallow.models.pretrained import PretrainedModel, check_length, tied_logits
-from tallow.models.quantize import block_format
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.block_layers import BlockEmbedding, BlockLinear, has_kernel, put_block_layers
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear, has_kernel
 from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.convolution import Conv1d
@@ -257,6 +258,8 @@ class WhisperModel(Module):
 class Whisper(PretrainedModel):
     """Speech to text: `tallow.models.whisper.transcribe` transcribes files, `decode` thirty seconds.
 
+    `from_pretrained` also takes the files of `from_single_file`, which have no `config.json`.
+
     Args:
         config: the sizes.
         device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
@@ -268,6 +271,7 @@ class Whisper(PretrainedModel):
 
     config_class = WhisperConfig
     base_model_prefix = "model"
+    head_name = "proj_out"
 
     def __init__(self, config: WhisperConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
@@ -277,29 +281,8 @@ class Whisper(PretrainedModel):
         self.reset_parameters()
 
     @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-    ) -> Self:
-        """Load a Hugging Face folder, a Hub repository, or a single file, as `from_single_file`.
-
-        Args:    as PretrainedModel.from_pretrained; `name` may also be a file
-        Raises:  as PretrainedModel.from_pretrained
-        """
-        path = Path(name).expanduser()
-        if not path.is_file():
-            return super().from_pretrained(name, dtype, device, quant=quant, revision=revision, token=token)
-        if quant is not None:
-            block_format(quant, device)
-        model = cls.from_single_file(path, dtype, device)
-        model.folder = path.parent
-        return model if quant is None else model.quantize(quant, dtype)
+    def from_file(cls, path: Path, dtype: Any, device: Any) -> Self:
+        return cls.from_single_file(path, dtype, device)
 
     @classmethod
     def from_single_file(cls, source: Source, dtype: Any = None, device: Any = None) -> Self:
@@ -312,14 +295,13 @@ class Whisper(PretrainedModel):
         """
         opened = open_source(source)
         entries, state, matrices, tokenizer = checkpoint.load(opened)
-        config = cls.config_class.from_entries(entries, opened.name)
+        config = cls.config_class.from_entries(entries, opened.name, strict=True)
         config.check_layers(len(state) + len(matrices), opened.name)
         model = cls(config, device="meta")
         kept = dtype is None and devices.chosen(device).type == "cpu"
         blocks = {name: matrix for name, matrix in matrices.items() if kept and has_kernel(matrix)}
-        state |= put_block_layers(model, blocks)
         state |= {name: wrap(matrix.widen()) for name, matrix in matrices.items() if name not in blocks}
-        model = model.fill(state, dtypes.float32 if blocks else dtype, device, opened.name)
+        model = loading.fill(model, state, dtypes.float32 if blocks else dtype, device, opened.name, blocks)
         if tokenizer is not None:
             model.tokenizer = tokenizer
         if (heads := published_heads(model.config)) is not None:
@@ -464,8 +446,10 @@ class Whisper(PretrainedModel):
         with no_grad():
             positions.copy_(wrap(devices.move(sinusoids(*positions.shape), positions.device)))
 
-    def is_superfluous(self, name: str) -> bool:
-        return name == "proj_out.weight"  # repeats the token embedding
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        tied = self.config.tie_word_embeddings
+        return {"proj_out.weight": "model.decoder.embed_tokens.weight"} if tied else {}
 
 
 def sinusoids(length: int, width: int) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -257,8 +258,7 @@ def _load(pid: int, port: int, seconds: float) -> list[Row]:
     def watch() -> None:
         while time.monotonic() < end:
             time.sleep(min(1.0, seconds / 20))
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-            memory.append((time.monotonic() / 60, pages * 4096 / 1e6))
+            memory.append((time.monotonic() / 60, resident_mb(pid)))
             files.append(_open_files(pid))
 
     before = _open_files(pid)
@@ -287,6 +287,11 @@ def _text_of(data: bytes) -> str:
     if events[-2:] != ["data: [DONE]", ""]:
         return ""
     return "".join(json.loads(event.removeprefix("data: "))["choices"][0]["text"] for event in events[:-2])
+
+
+def resident_mb(pid: int) -> float:
+    """Return the resident memory of a process, in megabytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _open_files(pid: int) -> int:

@@ -34,7 +34,7 @@ def server() -> Iterator[Running]:
     speech = built_in_speech()
     catalog = Catalog(texts={"stories": story_teller()}, listeners={speech.name: speech})
     catalog.encoders["encoder"] = embedder("encoder", small_encoder())
-    with running(make_app(catalog, Access(api_key=KEY, most_bytes=1 << 20)), catalog) as started:
+    with running(make_app(catalog, Access((KEY,), most_bytes=1 << 20, most_json=1 << 20)), catalog) as started:
         yield started
 
 

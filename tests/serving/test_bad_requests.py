@@ -7,7 +7,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,8 +19,10 @@ import soundfile
 from support.small_server import HANG_S, KEY, Running, connected, get, post, running, story_teller
 
 from tallow.serving.catalog import Catalog
+from tallow.serving.http import running as running_texts
 from tallow.serving.http.app import make_app
 from tallow.serving.http.application import Access
+from tallow.serving.http.middleware import is_key
 
 TEXT = {"prompt": "Lily"}
 CHAT = {"messages": [{"role": "user", "content": "Lily"}]}
@@ -45,7 +48,7 @@ BAD_TEXTS: dict[str, Any] = {
     "too long": {"prompt": "dog " * 300},
     "a huge n": TEXT | {"n": 10_000},
     "n is true": TEXT | {"n": True},
-    "max_tokens 0": TEXT | {"max_tokens": 0},
+    "negative max_tokens": TEXT | {"max_tokens": -1},
     "a huge temperature": TEXT | {"temperature": 1e9},
     "huge logprobs": TEXT | {"logprobs": 10**6},
     "an empty stop string": TEXT | {"stop": [""]},
@@ -95,7 +98,16 @@ def test_bad_completions(server: Running, name: str) -> None:
     assert answer["error"]["type"] == "invalid_request_error"
 
 
-BAD_INPUTS = {"none": None, "empty": [], "an empty text": [""], "a number": 3, "ids": [1, 2], "many": ["a"] * 10_000}
+BAD_INPUTS = {
+    "ids outside the vocabulary": [1, 10**6],
+    "a negative id": [[-1]],
+    "texts and ids": ["a", 1],
+    "none": None,
+    "empty": [],
+    "an empty text": [""],
+    "a number": 3,
+    "many": ["a"] * 10_000,
+}
 
 
 @pytest.mark.parametrize("name", BAD_INPUTS)
@@ -161,6 +173,16 @@ def test_the_key_is_asked_for(server: Running) -> None:
         assert headers["www-authenticate"] == "Bearer"
 
 
+def test_a_key_beyond_ascii_is_sent_as_utf8() -> None:
+    catalog = Catalog()
+    bodies = {"schl\xfcssel \u9375": 404, "schl\xfcssel": 401, "schl\xfcssel \u9374": 401}
+    with running(make_app(catalog, Access(("schl\xfcssel \u9375",))), catalog) as server:
+        for key, wanted in bodies.items():
+            sent = key.encode().decode("latin-1")  # http.client writes headers in Latin-1
+            assert post(server, "/v1/completions", TEXT, key=sent)[0] == wanted
+    assert is_key("\xff", "\udcff")  # bytes of the environment that are no text
+
+
 def test_large_bodies_are_refused(server: Running) -> None:
     status, answer, _ = post(server, "/v1/completions", b" " * (2 << 20))
     assert (status, answer["error"]["code"]) == (413, "body_too_large")
@@ -206,7 +228,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def test_a_client_that_goes_away_frees_its_slot(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = story_teller(slots=1)
     read = engine._slots.read
-    monkeypatch.setattr(engine._slots, "read", lambda new: (time.sleep(0.05), read(new))[1])  # 12 s for a text
+    monkeypatch.setattr(engine._slots, "read", lambda *new: (time.sleep(0.05), read(*new))[1])  # 12 s for a text
     catalog = Catalog(texts={"stories": engine})
     with running(make_app(catalog), catalog) as server:
         address = urlsplit(server.url)
@@ -230,9 +252,47 @@ def test_a_full_queue_is_refused_with_the_time_to_try_again() -> None:
         assert post(server, "/v1/completions", TEXT)[0] == 200
 
 
-def test_pages_cannot_call_the_server(server: Running) -> None:
-    _, _, headers = post(server, "/v1/completions", TEXT, Origin="https://example.org")
-    assert not [name for name in headers if name.lower().startswith("access-control")]
+FOREIGN = {
+    "another site": {"Origin": "https://example.org"},
+    "another port": {"Origin": "http://127.0.0.1:1"},
+    "a file or a sandbox": {"Origin": "null"},
+    "a sandbox of this site": {"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+    "a form": {"Origin": "https://example.org", "Content-Type": "multipart/form-data; boundary=x"},
+    "a browser that hides the origin": {"Sec-Fetch-Site": "cross-site"},
+    "another port of this host": {"Sec-Fetch-Site": "same-site"},
+}
+
+
+@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
+def test_pages_cannot_call_the_server(server: Running, headers: dict[str, str]) -> None:
+    before = server.engine.counters.requests
+    for path in ("/v1/completions", "/generate", "/v1/audio/transcriptions"):
+        status, answer, got = post(server, path, TEXT, **headers)
+        assert status == 403
+        assert "--cors" in str(answer["error"])
+        assert not [name for name in got if name.lower().startswith("access-control")]
+    assert server.engine.counters.requests == before
+
+
+def test_pages_of_the_server_can_call_it(server: Running) -> None:
+    body = TEXT | {"max_tokens": 1}
+    assert post(server, "/v1/completions", body, Origin=server.url)[0] == 200
+    proxied = {"Origin": "https://models.example.org", "Sec-Fetch-Site": "same-origin"}
+    assert post(server, "/v1/completions", body, **proxied)[0] == 200
+    with connected(server) as connection:
+        connection.request("GET", "/health", headers={"Origin": "https://example.org"})
+        assert connection.getresponse().status == 200
+
+
+def test_pages_that_are_named_can_call_the_server() -> None:
+    catalog = Catalog(texts={"stories": story_teller(slots=1)})
+    app = make_app(catalog, Access(cors=("https://example.org",), hosts=("127.0.0.1",)))
+    headers = {"Origin": "https://example.org", "Sec-Fetch-Site": "cross-site"}
+    with running(app, catalog) as server:
+        status, _, got = post(server, "/v1/completions", TEXT | {"max_tokens": 1}, **headers)
+        assert (status, got["access-control-allow-origin"]) == (200, "https://example.org")
+        headers["Origin"] = "https://evil.example"
+        assert post(server, "/v1/completions", TEXT | {"max_tokens": 1}, **headers)[0] == 403
 
 
 def test_other_host_names_are_refused() -> None:
@@ -246,7 +306,7 @@ def test_other_host_names_are_refused() -> None:
 def test_errors_say_what_is_expected(server: Running) -> None:
     for body, message in (
         (b"", "the body is empty; expected a JSON object"),
-        (TEXT | {"max_tokens": 0}, "max_tokens: expected an integer of at least 1, got 0"),
+        (TEXT | {"max_tokens": -1}, "max_tokens: expected an integer of at least 0, got -1"),
         (TEXT | {"n": 10_000}, "n: expected an integer from 1 to 16, got 10000"),
     ):
         status, answer, _ = post(server, "/v1/completions", body)
@@ -314,21 +374,44 @@ def test_a_client_that_writes_slowly_holds_up_nobody(server: Running) -> None:
         assert read_all(slow).startswith(b"HTTP/1.1 200")
 
 
+# Log-probabilities of many tokens: more than the buffers of the sockets hold.
+LONG_STREAM = json.dumps(TEXT | {"max_tokens": 120, "n": 16, "stream": True, "logprobs": 20}).encode()
+
+
+@contextmanager
+def slow_reader(server: Running) -> Iterator[socket.socket]:
+    """Ask for a long stream, and read its first bytes."""
+    with socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(HANG_S)
+        slow.connect(address_of(server))
+        slow.sendall(request_text(LONG_STREAM))
+        assert slow.recv(10) == b"HTTP/1.1 2"
+        yield slow
+
+
 def test_a_client_that_reads_slowly_holds_up_nobody() -> None:
     engine = story_teller(slots=2)
     catalog = Catalog(texts={"stories": engine})
-    # Log-probabilities of many tokens: more than the buffers of the sockets hold.
-    body = json.dumps(TEXT | {"max_tokens": 200, "n": 16, "stream": True, "logprobs": 20}).encode()
-    with running(make_app(catalog), catalog) as server, socket.socket() as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.settimeout(60)
-        slow.connect(address_of(server))
-        slow.sendall(request_text(body))
-        assert slow.recv(10) == b"HTTP/1.1 2"
+    with running(make_app(catalog), catalog) as server, slow_reader(server) as slow:
         assert post(server, "/v1/completions", TEXT | {"max_tokens": 5})[0] == 200
         wait_until(lambda: engine.active == 0)  # the texts end, although nobody reads them yet
         assert b"data: [DONE]" in read_all(slow)
     assert (engine.counters.requests, engine.counters.cancelled) == (17, 0)
+
+
+def test_a_stream_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running_texts, "MOST_UNREAD_BYTES", 200_000)
+    engine = story_teller(slots=2)
+    catalog = Catalog(texts={"stories": engine})
+    with running(make_app(catalog), catalog) as server:
+        with slow_reader(server) as slow:
+            wait_until(lambda: engine.counters.cancelled > 8 and engine.active == 0)
+            assert engine.counters.generated_tokens < 960
+            end = read_all(slow)
+        assert b'"code": "client_too_slow"' in end.rpartition(b"data: ")[2]
+        assert b"[DONE]" not in end
+        assert post(server, "/v1/completions", TEXT | {"max_tokens": 100, "logprobs": 5})[0] == 200
 
 
 def test_a_body_that_ends_too_early_is_no_error_of_the_server(
@@ -350,6 +433,13 @@ NOT_HTTP = {
     "a length that is none": POST + b"Content-Length: x\r\n",
     "a negative length": POST + b"Content-Length: -4\r\n",
     "two lengths": POST + LENGTH + b"Content-Length: 40\r\n",
+    "a length with a sign": POST + b"Content-Length: +4\r\n",
+    "a length of hexadecimal digits": POST + b"Content-Length: 0x4\r\n",
+    "an empty length": POST + b"Content-Length:\r\n",
+    "a length of 21 digits": POST + b"Content-Length: 100000000000000000000\r\n",
+    "a length and an encoding": POST + LENGTH + CHUNKED,
+    "an encoding and a length": POST + CHUNKED + LENGTH,
+    "an encoding twice": POST + CHUNKED + CHUNKED,
     "a list of lengths": POST + b"Content-Length: 4, 40\r\n",
     "an unknown encoding": POST + b"Transfer-Encoding: xchunked\r\n",
     "two encodings": POST + CHUNKED + b"Transfer-Encoding: identity\r\n",
@@ -362,7 +452,53 @@ NOT_HTTP = {
 def test_what_is_not_http_is_refused(server: Running, data: bytes) -> None:
     with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
         connection.sendall(data + b"\r\n\r\n")
-        assert b" 400 " in read_all(connection).partition(b"\r\n")[0]
+        answer = read_all(connection)
+        assert b" 400 " in answer.partition(b"\r\n")[0]
+        assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_what_follows_a_doubtful_length_is_no_request(server: Running) -> None:
+    hidden = b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
+        connection.sendall(POST + CHUNKED + f"Content-Length: {len(hidden)}\r\n\r\n".encode() + hidden)
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_requests_in_a_row_are_answered_in_order(server: Running) -> None:
+    head = f"Host: a\r\nAuthorization: Bearer {KEY}\r\n".encode()
+    rows = b"".join(b"GET /v1/models/" + name + b" HTTP/1.1\r\n" + head + b"\r\n" for name in (b"a", b"stories", b"c"))
+    with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
+        connection.sendall(rows + request_text(b"{"))
+        answers = read_all(connection).split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"404", b"200", b"404", b"400"]
+
+
+# Little more than 64 KiB: what the server leaves unread could take its answer away.
+LONG_HEADS = {
+    "a long line": (b"GET /" + b"a" * (64 << 10), b"414"),
+    "a long header": (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * (64 << 10), b"431"),
+    "many headers": (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: abcd\r\n" * (8 << 10), b"431"),
+}
+
+
+@pytest.mark.parametrize(("data", "status"), LONG_HEADS.values(), ids=LONG_HEADS)
+def test_long_heads_are_refused(server: Running, data: bytes, status: bytes) -> None:
+    with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
+        connection.sendall(data)
+        assert read_all(connection).startswith(b"HTTP/1.1 " + status)
+
+
+def test_a_broken_body_of_an_answered_request_ends_the_connection(
+    server: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    with socket.create_connection(address_of(server), timeout=HANG_S) as connection:
+        connection.sendall(POST + CHUNKED + b"\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 401 ")
+        connection.sendall(b"no chunk\r\n")
+        read_all(connection)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_not_a_number_of_one_text_is_its_error_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,8 +506,8 @@ def test_not_a_number_of_one_text_is_its_error_alone(monkeypatch: pytest.MonkeyP
     read = engine._slots.read
     bad = engine.served.encode("Tom")
 
-    def broken(new: Mapping[int, Sequence[int]]) -> list[Any]:
-        logits = read(new)
+    def broken(new: Mapping[int, Sequence[int]], every: Collection[int]) -> list[Any]:
+        logits = read(new, every)
         begins_badly = [engine._slots.texts[slot][: len(bad)] == bad for slot in new]
         return [row * np.float32("nan") if is_bad else row for row, is_bad in zip(logits, begins_badly, strict=True)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -66,6 +67,8 @@ def test_a_folder_with_a_chat_template(tmp_path: Path) -> None:
 BAD_OPTIONS = {
     "--tls-key a": "pass both",
     "--tls-key a --tls-certificate b": "a: No such file or directory",
+    "--tls-key pipe --tls-certificate text": "pipe is a named pipe, not a regular file",
+    "--tls-key text --tls-certificate /dev/null": "/dev/null is a character device, not a regular file",
     "--tls-key text --tls-certificate text": "text and text are not a certificate and its private key in PEM",
     "--host 203.0.113.1": "not an address of this computer",
     "--slots 0": "1 or more",
@@ -75,6 +78,7 @@ BAD_OPTIONS = {
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS.items(), ids=BAD_OPTIONS)
 def test_bad_options(options: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("Not a certificate.")
+    os.mkfifo(tmp_path / "pipe")
     command = [sys.executable, "-m", "tallow", "serve", "--port", "0", *options.split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode == 2

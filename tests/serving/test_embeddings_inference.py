@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from huggingface_hub import InferenceClient
 from support.hugging_face import classifier_folder, minilm_folder, splade_folder
+from support.read_fields import read_by
 from support.small_server import KEY, Running, get, post, running
 
 from tallow.models import SentenceEncoder, SparseEncoder, TextClassifier
 from tallow.serving.catalog import Catalog
 from tallow.serving.encoding import embedder, labeller, weigher
-from tallow.serving.http.app import make_app
+from tallow.serving.http.app import POSTS, make_app
 from tallow.serving.http.application import Access
 from tallow.serving.http.errors import TEI_PATHS
 from tallow.serving.http.openapi import EXAMPLES
@@ -44,7 +45,7 @@ def server(models: dict[str, Any]) -> Iterator[Running]:
         labellers={name: labeller(name, models[name]) for name in ("reranker", "classifier")},
         weighers={"splade": weigher("splade", models["splade"])},
     )
-    with running(make_app(catalog, Access(api_key=KEY, most_bytes=1 << 20)), catalog) as started:
+    with running(make_app(catalog, Access((KEY,), most_bytes=1 << 20, most_json=1 << 20)), catalog) as started:
         yield started
 
 
@@ -58,6 +59,11 @@ def test_vectors(server: Running, models: dict[str, Any]) -> None:
     wanted = models["minilm"].encode(TEXTS, normalize=True)
     np.testing.assert_allclose(ask(server, "/embed", inputs=TEXTS), wanted, atol=1e-5)
     np.testing.assert_allclose(ask(server, "/embed", inputs=TEXTS[0]), wanted[:1], atol=1e-5)
+    ids = [row.ids for row in models["minilm"].tokenize(TEXTS)]
+    np.testing.assert_allclose(ask(server, "/embed", inputs=ids), wanted, atol=1e-5)
+    np.testing.assert_allclose(ask(server, "/embed", inputs=ids[0]), wanted[:1], atol=1e-5)
+    assert post(server, "/embed", {"inputs": [5] * 600})[0] == 413
+    assert len(ask(server, "/embed", inputs=[5] * 600, truncate=True)) == 1
     np.testing.assert_allclose(ask(server, "/", inputs=TEXTS), wanted, atol=1e-5)
     raw = ask(server, "/embed", inputs=TEXTS, normalize=False, prompt_name="query")
     np.testing.assert_allclose(raw, models["minilm"].encode(TEXTS, prompt_name="query"), atol=1e-5)
@@ -116,6 +122,7 @@ def test_tokens_and_texts(server: Running, models: dict[str, Any]) -> None:
     assert len(ask(server, "/tokenize", inputs=TEXTS[0], add_special_tokens=False)[0]) == 4
     ids = [token["id"] for token in tokens]
     assert ask(server, "/decode", ids=ids) == ask(server, "/decode", ids=[ids]) == ["a cat sleeps."]
+    assert ask(server, "/decode", ids=[float(each) for each in ids]) == ["a cat sleeps."]
     assert ask(server, "/decode", ids=ids, skip_special_tokens=False) == ["[CLS] a cat sleeps. [SEP]"]
 
 
@@ -150,7 +157,7 @@ BAD: dict[str, tuple[str, dict[str, Any], int, str]] = {
     "an empty text": ("/embed", {"inputs": [""]}, 422, "Tokenizer"),
     "a number": ("/embed", {"inputs": 3}, 422, "Tokenizer"),
     "an unknown prompt": ("/embed", {"inputs": "a", "prompt_name": "answer"}, 422, "Tokenizer"),
-    "on the left": ("/embed", {"inputs": "a", "truncation_direction": "Left"}, 422, "Tokenizer"),
+    "on no side": ("/embed", {"inputs": "a", "truncation_direction": "Up"}, 422, "Tokenizer"),
     "a lone surrogate": ("/embed", {"inputs": "\ud800"}, 422, "Tokenizer"),
     "dimensions": ("/embed", {"inputs": "a", "dimensions": 1000}, 422, "Tokenizer"),
     "no query": ("/rerank", {"texts": ["a"]}, 422, "Tokenizer"),
@@ -162,6 +169,13 @@ BAD: dict[str, tuple[str, dict[str, Any], int, str]] = {
     "huge ids": ("/decode", {"ids": [10**30]}, 422, "Tokenizer"),
     "an unknown model": ("/embed", {"inputs": "a", "model": "b"}, 404, "Validation"),
 }
+
+
+def test_truncation_direction(server: Running) -> None:
+    cats, dogs = "cat " * 600, "dog " * 600  # each is longer than the limit
+    for direction, end in {"Right": cats, "Left": dogs}.items():
+        cut = ask(server, "/embed", inputs=cats + dogs, truncate=True, truncation_direction=direction)
+        np.testing.assert_allclose(cut, ask(server, "/embed", inputs=end, truncate=True), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -197,3 +211,9 @@ def test_vectors_of_too_many_tokens(server: Running) -> None:
     long = "a b c d e f g h " * 2
     status, answer, _ = post(server, "/embed_all", {"inputs": [long] * 2048, "truncate": True})
     assert (status, answer["error_type"]) == (413, "Validation")
+
+
+@pytest.mark.parametrize("path", ["/rerank", "/predict", "/embed_sparse"])
+def test_the_fields_of_the_document_are_those_that_are_read(server: Running, path: str) -> None:
+    engine = next(iter(getattr(server.catalog, POSTS[path].kind.engines).values()))
+    assert read_by(path, EXAMPLES[path], engine) == POSTS[path].table.read.keys()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +12,7 @@ import openai
 import pytest
 from openai import APIError, AsyncOpenAI, BadRequestError, OpenAI
 from pydantic import BaseModel
+from support.own_loop import run_coroutine
 from support.small_server import KEY, Running
 
 from tallow.generation import Sampler, decode_stream, generate
@@ -159,8 +159,7 @@ def test_asynchronous_clients_share_the_engine(server: Running) -> None:
         async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0) as client:
             return await asyncio.gather(*(ask(client, seed) for seed in range(12)))
 
-    with ThreadPoolExecutor(1) as pool:  # Playwright may have left a loop in this thread
-        texts = pool.submit(lambda: asyncio.run(ask_all())).result()
+    texts = run_coroutine(ask_all())
     assert texts == [library_text(server, 30, Sampler(0.9, seed=seed)) for seed in range(12)]
 
 
@@ -203,3 +202,18 @@ def test_a_transcript_as_a_stream(client: OpenAI, sound: Path) -> None:
         list(client.audio.transcriptions.create(model="spoken", file=b"not a sound", stream=True))
     with pytest.raises(BadRequestError, match="response_format"):
         client.audio.transcriptions.create(model="spoken", file=sound, stream=True, response_format="srt")
+
+
+def test_embeddings_of_ids(server: Running, client: OpenAI, encoder: SentenceEncoder) -> None:
+    texts = ["a cat", "the dog"]
+    ids = [row.ids for row in encoder.tokenize(texts)]
+    wanted = encoder.encode(texts)
+    for given, vectors in ((ids, wanted), (ids[0], wanted[:1]), ([ids[1]], wanted[1:])):
+        answer = client.embeddings.create(model="encoder", input=given, encoding_format="float")
+        assert np.abs(np.array([item.embedding for item in answer.data]) - vectors).max() < 1e-5
+        assert answer.usage.prompt_tokens == (len(given) if given is ids[0] else sum(map(len, given)))
+    long = client.embeddings.create(model="encoder", input=[5] * 100, encoding_format="float")
+    assert long.usage.prompt_tokens == encoder.max_length
+    for bad in ([20], [[1, 2], [20]], [[1], []], [[]]):
+        with pytest.raises(BadRequestError, match="input: expected"):
+            client.embeddings.create(model="encoder", input=bad)

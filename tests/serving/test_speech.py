@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -11,12 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from support.long_sounds import flac_of_silence
+from support.small_server import HANG_S, KEY, Running, connected
 
 import tallow as tl
 from tallow.audio import Sound
 from tallow.audio.mel import MelWindows
+from tallow.errors import AudioError
 from tallow.models import spoken
 from tallow.models.whisper import Transcript, Transcription, decoding, transcribe
+from tallow.serving import speech
 from tallow.serving.catalog import built_in_speech
 from tallow.serving.queue import Busy, Closed
 from tallow.serving.speech import SpeechRequest, SpeechWorker
@@ -113,13 +120,13 @@ def test_a_request_that_fails_leaves_the_others_alone(
 def test_the_queue_is_bounded_and_closes(worker: SpeechWorker, samples: npt.NDArray[np.float32]) -> None:
     futures = [worker.submit(request_of(samples)) for _ in range(8)]
     with pytest.raises(Busy):
-        worker.read(b"")  # before it is decoded
+        worker.read(io.BytesIO(), "a file", lambda: True)  # before it is decoded
     worker.stop()
     for future in futures:
         with pytest.raises(Closed):
             future.result(60)
     with pytest.raises(Closed):
-        worker.read(b"")
+        worker.read(io.BytesIO(), "a file", lambda: True)
 
 
 def test_a_worker_that_stops_ends_its_requests(worker: SpeechWorker, samples: npt.NDArray[np.float32]) -> None:
@@ -127,3 +134,100 @@ def test_a_worker_that_stops_ends_its_requests(worker: SpeechWorker, samples: np
     worker.start()
     with pytest.raises(Closed):
         future.result(60)
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+class Endless:
+    """Stands for `Sound`: a sound without an end, for as long as it is wanted, but an hour at most."""
+
+    def __init__(self) -> None:
+        self.active = 0
+        self.most = 0
+        self.begun = threading.Semaphore(0)
+        self.ended = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def __call__(self, data: bytes, name: str, limit_s: float) -> Iterator[npt.NDArray[np.float32]]:
+        with self._lock:
+            self.active += 1
+            self.most = max(self.most, self.active)
+        self.begun.release()
+        try:
+            for _ in range(3600):
+                yield np.zeros(16000, np.float32)
+        finally:
+            self.active -= 1
+            self.ended.release()
+
+
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Endless:
+    found = Endless()
+    monkeypatch.setattr(speech, "Sound", found)
+    return found
+
+
+def test_a_sound_that_is_too_long_is_refused_at_the_limit(
+    worker: SpeechWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("soundfile")
+    monkeypatch.setattr(speech, "LIMIT_S", 30.0)
+    sound = io.BytesIO(flac_of_silence(1000, says=0))
+    worker.start()
+    with pytest.raises(AudioError, match=r"a\.flac takes 3[0-9] s; the limit is 30"):
+        worker.read(sound, "a.flac", lambda: True).result(HANG_S)
+
+
+def test_reading_ends_when_nobody_wants_the_sound(worker: SpeechWorker, endless: Endless) -> None:
+    left = threading.Event()
+    worker.start()
+    reading = worker.read(io.BytesIO(), "a file", lambda: not left.is_set())
+    assert endless.begun.acquire(timeout=HANG_S)
+    left.set()
+    assert isinstance(reading.exception(HANG_S), speech.Unwanted)
+    assert endless.ended.acquire(timeout=HANG_S)
+
+
+def test_sounds_are_read_in_threads_of_their_own_and_a_few_at_once(worker: SpeechWorker, endless: Endless) -> None:
+    worker.start()
+    readings = [worker.read(io.BytesIO(), "a file", lambda: True) for _ in range(worker.line.limit)]
+    with pytest.raises(Busy):
+        worker.read(io.BytesIO(), "a file", lambda: True)
+    for _ in range(speech.READERS):
+        assert endless.begun.acquire(timeout=HANG_S)
+    worker.stop()
+    assert all(reading.done() for reading in readings)
+    assert endless.most == speech.READERS < len(readings)
+    with pytest.raises(Closed):
+        worker.read(io.BytesIO(), "a file", lambda: True)
+
+
+def test_sounds_that_wait_are_bounded_by_their_bytes(
+    worker: SpeechWorker, sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("soundfile")
+    data = sound.read_bytes()
+    monkeypatch.setattr(speech, "MOST_SOUND_BYTES", 2 * len(data))
+    worker.start()
+    kept = [worker.read(io.BytesIO(data), "a file", lambda: True).result(HANG_S) for _ in range(2)]
+    with pytest.raises(Busy):
+        worker.read(io.BytesIO(data), "a file", lambda: True)
+    del kept[0]
+    gc.collect()
+    with pytest.raises(AudioError):
+        worker.read(io.BytesIO(b"not a sound"), "a file", lambda: True).result(HANG_S)
+    worker.read(io.BytesIO(data), "a file", lambda: True).result(HANG_S)
+
+
+@pytest.mark.parametrize("stream", ["false", "true"])
+def test_a_client_that_leaves_ends_the_reading_of_its_sound(server: Running, endless: Endless, stream: str) -> None:
+    part = '--x\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
+    file = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n0\r\n--x--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=x", "Authorization": f"Bearer {KEY}"}
+    with connected(server) as connection:
+        connection.request("POST", "/v1/audio/transcriptions", part.format("stream", stream) + file, headers)
+        assert endless.begun.acquire(timeout=HANG_S)
+    assert endless.ended.acquire(timeout=HANG_S)
+    assert endless.active == 0

@@ -17,7 +17,7 @@ import json
 import time
 import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,7 @@ FORM_EVERY = 3  # every third damaged file is followed by one equivalent form
 FREE_BYTES = 2**22  # memory allowance for reading, whatever the size of the file
 EXPANSION = 100  # additional bytes per byte of the file
 SECONDS = 20.0  # time limit per case; checked in long runs only, since a slow machine is not a failure
+OTHER_NUMBERS: Sequence[Callable[[Any], Any]] = (lambda n: -n, lambda n: n + 1, lambda n: n - 1, float, str)
 
 Change: TypeAlias = Callable[[Random, bytes], bytes]
 
@@ -114,7 +115,8 @@ def change_json(rng: Random, raw: bytes) -> bytes:
     elif kind < 0.5 and isinstance(holder, dict):
         holder[rng.choice((key + "x", "", "$", "name", "type", "0"))] = holder.pop(key)
     elif kind < 0.6 and type(holder[key]) in (int, float):
-        holder[key] = rng.choice((-holder[key], holder[key] + 1, holder[key] - 1, float(holder[key]), str(holder[key])))
+        with suppress(OverflowError, ValueError):  # as a float, or as text, of an integer of thousands of digits
+            holder[key] = rng.choice(OTHER_NUMBERS)(holder[key])
     else:
         holder[key] = rng.choice(VALUES)
     return json.dumps(tree).encode()
@@ -291,11 +293,11 @@ def check(name: str, reader: Reader, folder: Path, seconds: float | None) -> Non
             result = repr(to_plain(reader.read(raw, folder)))
             assert result == expected, f"{name}, form {number}: {result:.300} instead of {expected:.300}; {raw[:200]!r}"
         raw = make_case(name, reader.change, valid, number)
-        case_start = time.monotonic()
+        case_start = time.process_time()  # not the time of day, of which others on a busy machine have a part
         peak = _read(reader, raw, folder, f"{name}, case {number}")
         limit = FREE_BYTES + reader.extra_bytes + EXPANSION * len(raw)
         assert peak <= limit, f"{name}, case {number}: {peak} bytes for a file of {len(raw)}: {raw[:200]!r}"
-        seconds_taken = time.monotonic() - case_start
+        seconds_taken = time.process_time() - case_start
         assert seconds is None or seconds_taken <= SECONDS, (
             f"{name}, case {number}: {seconds_taken:.0f} s for {raw[:200]!r}"
         )

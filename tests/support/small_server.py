@@ -11,14 +11,15 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
 from openai import OpenAI
 from starlette.applications import Starlette
 
 from tallow.models import stories
 from tallow.serving import TextEngine, TextModel
 from tallow.serving.catalog import Catalog
-from tallow.serving.http.server import listen
+from tallow.serving.http.limits import Deadlines, Room, room
+from tallow.serving.http.listener import listen
+from tallow.serving.http.server import Server
 
 KEY = "a key"
 HANG_S = 180  # until an answer counts as missing: a busy machine may hold up a process for half a minute
@@ -42,9 +43,12 @@ class Running:
 
 
 @contextmanager
-def running(app: Starlette, catalog: Catalog) -> Iterator[Running]:
-    listener = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
+def running(
+    app: Starlette, catalog: Catalog, deadlines: Deadlines | None = None, free: Room | None = None, **options: Any
+) -> Iterator[Running]:
+    """Start a server and end it.  Args: options: of uvicorn, such as ssl_certfile"""
+    listener = listen("127.0.0.1", 0, free or room())
+    server = Server(app, deadlines or Deadlines(), drain_timeout_s=5, **options)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:

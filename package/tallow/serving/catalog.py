@@ -52,6 +52,11 @@ class Catalog:
         """The names of all models."""
         return [*self.texts, *self.row_workers, *self.listeners]
 
+    @property
+    def step_s(self) -> float:
+        """The time for which an engine has computed one step, the longest of all."""
+        return max((engine.line.step_s for engine in self.engines), default=0.0)
+
     def start(self) -> None:
         """Start the threads."""
         for engine in self.engines:

@@ -11,7 +11,7 @@ them in the others: before each call, rank 0 sends its arguments, and the others
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -22,11 +22,15 @@ from tallow.generation.slots import SeparateSlots, open_slots
 from tallow.models.parallel import TensorParallelLlama
 
 ENDLESS = timedelta(days=36_500)  # the others wait for the next request
-TRUNCATE, COPY_KNOWN, READ, CLOSE = "truncate", "copy_known", "read", "close"
+BEGIN, TRUNCATE, COPY_KNOWN, READ, CLOSE = "begin", "truncate", "copy_known", "read", "close"
 
 
 class DividedSlots(SeparateSlots):
     """Slots with a cache each; those of rank 0 are followed by those of all other ranks."""
+
+    def begin(self, slot: int, salt: str = "") -> None:
+        self._send(BEGIN, slot, salt)
+        super().begin(slot, salt)  # which sends `truncate`, too
 
     def truncate(self, slot: int, length: int) -> None:
         self._send(TRUNCATE, slot, length)
@@ -36,9 +40,9 @@ class DividedSlots(SeparateSlots):
         self._send(COPY_KNOWN, slot, [*tokens])
         return super().copy_known(slot, tokens)
 
-    def read(self, new: Mapping[int, Sequence[int]]) -> list[Array]:
-        self._send(READ, {slot: [*tokens] for slot, tokens in new.items()})
-        return super().read(new)
+    def read(self, new: Mapping[int, Sequence[int]], every: Collection[int] = ()) -> list[Array]:
+        self._send(READ, {slot: [*tokens] for slot, tokens in new.items()}, [*every])
+        return super().read(new, every)
 
     def close(self) -> None:
         super().close()
@@ -50,6 +54,7 @@ class DividedSlots(SeparateSlots):
         Raises:  DistributedError when rank 0 has ended, or does something else
         """
         calls: dict[str, Callable[..., object]] = {
+            BEGIN: super().begin,
             TRUNCATE: super().truncate,
             COPY_KNOWN: super().copy_known,
             READ: super().read,

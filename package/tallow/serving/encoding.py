@@ -11,8 +11,8 @@ from tallow.models.sparse_encoder import SparseEncoder
 from tallow.models.text_batches import TextBatches, Vectors
 from tallow.models.text_classifier import TextClassifier
 from tallow.serving.worker import GroupWorker
+from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch
-from tallow.text.tokenizer_engines import Encoded
 
 GROUP = 64  # requests that are computed together
 

@@ -6,7 +6,8 @@
     replicas.stop()
 
 Each process has the models for itself, listens on a Unix socket, and ends when its stdin does, so none outlives this
-process. One that dies is started again. The processes share no MPI job: in a job, the death of one ends all.
+process. One that dies is started again, and so is one that hangs: that answers nothing, or computes one step for long.
+The processes share no MPI job: in a job, the death of one ends all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -32,8 +33,11 @@ from tallow.kernels.threads import thread_count
 SOCKET = "TALLOW_REPLICA_SOCKET"  # the variable that tells a process that it is a replica, and where it listens
 READY = "ready\n"  # what a replica writes on stdout when it listens
 DELAY_S, LONGEST_DELAY_S = 1.0, 30.0  # before a replica is started again: it doubles while they end soon
+SILENT_S = 5.0  # without an answer: the process hangs; a step that takes longer may be one of a large model
+TIMEOUT_S = 60.0  # until a process without an answer is started again
+STEPS = 10  # times as long for one that answers, but computes one step
 END_S = 10.0  # for a replica without requests to end
-BLOCK = 128  # characters; about a page of `tallow.generation.prefix_pages`
+BLOCK = 128  # bytes; about a page of `tallow.generation.prefix_pages`
 MOST_BLOCKS = 256  # of a prompt; further text does not change the choice
 KNOWN_BLOCKS = 1 << 14  # that are remembered of each replica
 TEXT_BLOCKS = 8.0  # as many blocks take about as long to read as a text takes its neighbours in the batch
@@ -44,11 +48,14 @@ class ReplicaError(TallowError, RuntimeError):
     """A replica did not start."""
 
 
-def blocks_of(text: str) -> list[int]:
-    """Return a number for each beginning of a text that is a multiple of BLOCK long, up to MOST_BLOCKS of them."""
+def blocks_of(text: bytes, salt: str = "") -> list[int]:
+    """Return a number for each beginning of a text that is a multiple of BLOCK long, up to MOST_BLOCKS of them.
+
+    Args:  salt: those of another one are other numbers
+    """
     numbers: list[int] = []
     for end in range(BLOCK, min(len(text), MOST_BLOCKS * BLOCK) + 1, BLOCK):
-        numbers.append(hash((numbers[-1] if numbers else 0, text[end - BLOCK : end])))
+        numbers.append(hash((numbers[-1] if numbers else salt, text[end - BLOCK : end])))
     return numbers
 
 
@@ -71,15 +78,27 @@ class Replica:
         command: starts it.
         folder: for its socket.
         environment: variables that the process gets in addition to those of this one.
+        timeout_s: until a process that hangs is started again.
 
     Attributes:
+        silent_s: for how long it has not answered a question.
+        step_s: for how long it has computed one step, by its last answer.
         active: the requests in progress.
         requests, failed: how many it was given, and how many ended because it died.
         starts: how many times it was started.
     """
 
-    def __init__(self, number: int, command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        number: int,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
         self.number = number
+        self.silent_s = self.step_s = 0.0
+        self._timeout_s = timeout_s
         self.active = self.requests = self.failed = self.starts = 0
         self.is_up = False
         self._command = command
@@ -94,6 +113,21 @@ class Replica:
     def socket(self) -> str:
         """The path of the socket on which the process listens."""
         return str(self._folder / f"{self.number}-{self.starts}")
+
+    @property
+    def is_hung(self) -> bool:
+        """True if the process does not answer, or has computed one step for long: it gets no requests."""
+        return self.silent_s >= SILENT_S or self.step_s >= self._timeout_s
+
+    @property
+    def is_lost(self) -> bool:
+        """True if it has hung for so long that it has to be killed."""
+        return self.silent_s >= self._timeout_s or self.step_s >= STEPS * self._timeout_s
+
+    @property
+    def can_answer(self) -> bool:
+        """True if the process listens and does not hang."""
+        return self.is_up and not self.is_hung
 
     def work(self, blocks: Sequence[int]) -> float:
         """Return how much is to do before a prompt with these blocks can be answered: 1 for each request in progress,
@@ -126,6 +160,7 @@ class Replica:
             if self._stopping.is_set():
                 return
             self.starts += 1
+            self.silent_s = self.step_s = 0.0
             self._known = OrderedDict()
             # In a session of its own: Ctrl-C reaches this process alone, which finishes requests first.
             self._process = subprocess.Popen(
@@ -164,6 +199,12 @@ class Replica:
             self.launch()
             self.wait_until_up()
 
+    def kill(self) -> None:
+        """End the process at once; it is started again."""
+        self.is_up = False
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+
     def end(self) -> None:
         """Tell the process to end."""
         with self._lock:
@@ -188,17 +229,21 @@ class Replica:
 class Replicas:
     """A number of processes.
 
-    Args:    command: starts one; it finds the path of its socket in the variable SOCKET
+    Args:
+        command: starts one; it finds the path of its socket in the variable SOCKET.
+        timeout_s: until one that hangs is started again.
+
     Raises:  ArgumentError where there are no Unix sockets
     """
 
-    def __init__(self, count: int, command: Sequence[str]) -> None:
+    def __init__(self, count: int, command: Sequence[str], timeout_s: float = TIMEOUT_S) -> None:
         if not hasattr(socket, "AF_UNIX"):
             raise ArgumentError(f"{count} replicas on {sys.platform}", hint="start several servers instead")
         self._folder = tempfile.TemporaryDirectory(prefix="tallow-")
         # Otherwise each process would use all processors.
         environment = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS") or str(max(1, thread_count() // count))}
-        self.each = [Replica(number, command, Path(self._folder.name), environment) for number in range(count)]
+        folder = Path(self._folder.name)
+        self.each = [Replica(number, command, folder, environment, timeout_s) for number in range(count)]
 
     def start(self) -> None:
         """Start the processes, and wait until they listen.  Raises: ReplicaError"""
@@ -222,11 +267,19 @@ class Replicas:
             replica.wait(END_S)
         self._folder.cleanup()
 
-    def choose(self, blocks: Sequence[int]) -> Replica | None:
-        """Return the process that can answer a prompt with these blocks first; None if none is up."""
-        ready = [replica for replica in self.each if replica.is_up]
-        if not ready:
+    def able(self, but: Collection[Replica] = ()) -> list[Replica]:
+        """Return the processes that can answer, except some."""
+        return [replica for replica in self.each if replica.can_answer and replica not in but]
+
+    def choose(self, blocks: Sequence[int], but: Collection[Replica] = ()) -> Replica | None:
+        """Return the process that can answer a prompt with these blocks first; None if none can.
+
+        One that has computed a step for longer than SILENT_S is chosen if all others have.
+
+        Args:  but: those that are not wanted
+        """
+        if not (able := self.able(but)):
             return None
-        chosen = min(ready, key=lambda replica: (replica.work(blocks), replica.requests))
+        chosen = min(able, key=lambda each: (each.step_s >= SILENT_S, each.work(blocks), each.requests))
         chosen.remember(blocks)
         return chosen

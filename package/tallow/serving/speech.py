@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
+from weakref import WeakKeyDictionary
 
-from tallow.audio.mel import FRAMES_PER_SECOND, MelWindows
+import numpy as np
+import numpy.typing as npt
+
+from tallow.audio.mel import MelWindows
 from tallow.audio.sound import Sound
-from tallow.errors import ArgumentError
+from tallow.errors import TallowError
 from tallow.models.whisper import Transcript, Transcription, Whisper, transcribe_next
 from tallow.models.whisper.segments import Segment
 from tallow.models.whisper.transcribe import temperatures_from
-from tallow.serving.queue import Closed
-from tallow.serving.worker import Job, Worker
+from tallow.serving.queue import Busy, Closed
+from tallow.serving.worker import Job, Threads, Worker
 
-MAX_SECONDS = 4 * 3600
+LIMIT_S = 4 * 3600.0  # of a sound, which is read in some seconds
+MOST_SOUND_BYTES = 512 << 20  # of the files of all sounds that are read, or wait for that or for the model
+READERS = 4  # threads that read sounds, apart from those that all endpoints share: a long one keeps none of them
 MOST_SOUNDS, MOST_BYTES = 8, 1 << 30  # that are transcribed at once, and of their keys and values
 
 
@@ -24,7 +37,7 @@ class SpeechRequest:
     """A sound to transcribe.
 
     Args:
-        sound: as `SpeechWorker.read` returns it.
+        sound: as `SpeechWorker.read` reads it.
         prompt: text that could precede the sound, such as names to expect.
         words: also compute the time of each word.
         on_segment: called with each segment as it is heard, in the worker's thread.
@@ -39,6 +52,28 @@ class SpeechRequest:
     task: str = "transcribe"
     on_segment: Callable[[Segment], None] = lambda segment: None
     is_wanted: Callable[[], bool] = lambda: True
+
+
+class Unwanted(TallowError, RuntimeError):
+    """The client has left, or the server stops."""
+
+    def __init__(self) -> None:
+        super().__init__("nobody waits for the transcript")
+
+
+class _Wanted:
+    """The blocks of a sound, while they are wanted.  Raises: while iterating, Unwanted"""
+
+    def __init__(self, sound: Sound, is_wanted: Callable[[], bool]) -> None:
+        self._sound = sound
+        self._is_wanted = is_wanted
+
+    def __iter__(self) -> Iterator[npt.NDArray[np.float32]]:
+        with closing(iter(self._sound)) as blocks:
+            for block in blocks:
+                if not self._is_wanted():
+                    raise Unwanted
+                yield block
 
 
 @dataclass
@@ -71,6 +106,12 @@ class SpeechWorker(Worker[SpeechRequest, Transcript]):
         self.model = model
         self._most = max(1, min(MOST_SOUNDS, MOST_BYTES // of_sound))
         self._context = context
+        self._bins = config.num_mel_bins
+        self._readers = Threads(f"{name} reader", READERS, queue=queue)
+        self._lock = threading.Lock()
+        self._reading: Counter[str] = Counter()  # by client, the sounds that are read, or wait for that
+        self._unread = 0  # bytes of their files
+        self._sounds: WeakKeyDictionary[MelWindows, int] = WeakKeyDictionary()  # those that were read, with their bytes
         self._active: list[_Active] = []
 
     @property
@@ -78,18 +119,52 @@ class SpeechWorker(Worker[SpeechRequest, Transcript]):
         """The number of sounds that are being transcribed."""
         return len(self._active)
 
-    def read(self, data: bytes, name: str = "the file") -> MelWindows:
-        """Return the sound in the bytes of an audio file.
+    def read(self, file: BinaryIO, name: str, is_wanted: Callable[[], bool], client: str = "") -> Future[MelWindows]:
+        """Read the sound in an audio file, in one of the worker's threads for that.
 
-        This takes time for a long one, and may be done in any thread.
+        Args:
+            is_wanted: returns whether to go on; called between the blocks of the sound, also while it is transcribed.
 
-        Raises:  AudioError; ArgumentError for a sound that is too long; Busy and Closed as `submit`, at once
+        Raises:  Busy and Closed as `submit`, at once; the future AudioError, and Unwanted
         """
-        self.line.require_room()
-        sound = MelWindows(Sound(data, name=name), self.model.config.num_mel_bins)
-        if (seconds := sound.frames // FRAMES_PER_SECOND) > MAX_SECONDS:
-            raise ArgumentError(f"{name} takes {seconds} s; the limit is {MAX_SECONDS}", hint="send it in parts")
-        return sound
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        with self._lock:
+            self.line.require_room(client, 1 + self._reading[client])  # those that are read will wait in the line
+            held = self._unread + sum(self._sounds.values())
+            if held and held + size > MOST_SOUND_BYTES:
+                raise Busy(len(self.line) + self._reading.total(), self.line.retry_after_s)
+            reading = self._readers.submit(partial(self._read, file, name, is_wanted), client)
+            self._reading[client] += 1
+            self._unread += size
+        reading.add_done_callback(partial(self._has_read, client, size))
+        return reading
+
+    def _has_read(self, client: str, size: int, reading: Future[MelWindows]) -> None:
+        with self._lock:
+            self._reading[client] -= 1
+            self._reading += Counter()  # without the clients that have none
+            self._unread -= size
+            if not reading.cancelled() and reading.exception() is None:
+                self._sounds[reading.result()] = size
+
+    def _read(self, file: BinaryIO, name: str, is_wanted: Callable[[], bool]) -> MelWindows:
+        def goes_on() -> bool:
+            return is_wanted() and not self.line.is_closed
+
+        if not goes_on():
+            raise Unwanted
+        return MelWindows(_Wanted(Sound(file.read(), name=name, limit_s=LIMIT_S), goes_on), self._bins)
+
+    def start(self) -> None:
+        """Start the threads."""
+        super().start()
+        self._readers.start()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """Refuse further requests, also those that wait, and wait for the threads to end."""
+        super().stop(timeout_s)
+        self._readers.stop(timeout_s)  # those that run end after their blocks
 
     def _run(self) -> None:
         while (taken := self.line.take(self._most - self.active, wait=not self._active)) is not None:

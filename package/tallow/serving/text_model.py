@@ -1,20 +1,38 @@
-"""A language model with its tokenizer, in one form for all kinds of tokenizers."""
+"""A language model with its tokenizer, as a server uses them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tallow.errors import ArgumentError, TokenizerError
-from tallow.generation.constrain import Constraint, Grammar, Vocabulary
-from tallow.generation.streaming import ByteDecoder, TextDecoder
+from tallow.generation import LogitsProcessor
 from tallow.models.causal_lm import CausalLM
-from tallow.text.llama2c import Llama2cTokenizer
-from tallow.text.tokenizer import Tokenizer
+from tallow.serving.kept_grammars import KeptGrammars
+from tallow.text.stream_decoder import TextDecoder
+from tallow.text.text_tokenizer import TextTokenizer
 
 DEMAND = 'demand a call with tool_choice "required", or use a chat model that was trained with tools'
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """The use of a chat template.
+
+    Args:
+        variables: of the template, such as enable_thinking.
+        documents: texts that the model may quote.
+        begins_answer: end with the beginning of an answer.
+        continues_last: end with the text of the last message, which the answer continues.
+        adds_special: add what the tokenizer adds to a prompt, although templates write it themselves.
+    """
+
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    documents: Sequence[Mapping[str, Any]] | None = None
+    begins_answer: bool = True
+    continues_last: bool = False
+    adds_special: bool = False
 
 
 @dataclass
@@ -22,82 +40,103 @@ class TextModel:
     """A model that continues texts, under the name by which clients ask for it.
 
     Args:
-        words: its tokenizer.
+        words: its tokenizer; becomes the model's `tokenizer`.
         template: how a conversation becomes a prompt if the tokenizer has no chat template: "plain" joins the texts of
             the messages; None refuses conversations.
+
+    Attributes:
+        grammars: those of its texts, which were read lately.
     """
 
     name: str
     model: CausalLM
-    words: Tokenizer | Llama2cTokenizer
+    words: TextTokenizer
     template: str | None = None
 
     def __post_init__(self) -> None:
-        self._vocabulary: Vocabulary | None = None
-        # Texts share a constraint: what may follow in each of its states is found once.
-        self._constraints: WeakKeyDictionary[Grammar, Constraint] = WeakKeyDictionary()
+        self.model.tokenizer = self.words
+        self.grammars = KeptGrammars(lambda grammar: self.model.constraint(grammar))
 
     @property
     def stop_ids(self) -> frozenset[int]:
         """The tokens that end a text."""
-        return frozenset(self.model.config.eos_token_id) if self._is_plain else self.model.stop_ids
+        return self.model.stop_ids
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """Arguments of a Sampler by the model's `generation_config.json`; those of OpenAI's API if it has none."""
+        """Arguments of a Sampler by the model's `generation_config.json`; those of OpenAI's API if it says none."""
         config = self.model.generation_config
-        return {} if config.do_sample is None else config.sampling
+        return {"repetition_penalty": config.repetition_penalty} if config.do_sample is None else config.sampling
 
-    def encode(self, text: str) -> list[int]:
-        """Return the tokens of a prompt, BOS included if the model's tokenizer adds it.  Raises: TokenizerError"""
-        if isinstance(self.words, Llama2cTokenizer):
-            return self.words.encode(text, bos=True)
-        tokens = self.words.encode(text)
-        return [self.words.bos_token_id] if not tokens and self.words.bos_token_id is not None else tokens
+    def rules(
+        self, prompt: Sequence[int], max_tokens: int, stop_ids: Collection[int] | None = None, **entries: Any
+    ) -> list[LogitsProcessor]:
+        """Return the processors by which the model's `generation_config.json` changes logits before a Sampler.
+
+        Args:
+            max_tokens: the most tokens that may follow the prompt.
+            stop_ids: the tokens that end the text; None for the model's.
+            entries: replace those of the file, as {"no_repeat_ngram_size": 3}.
+        """
+        config = replace(self.model.generation_config.without_sampling, **entries)
+        stops = self.stop_ids if stop_ids is None else stop_ids
+        return config.rules(prompt, max_tokens, stops, self.model.vocab_size)
+
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
+        """Return the tokens of a prompt.
+
+        Args:    special: add what the model's tokenizer adds, such as BOS
+        Raises:  TokenizerError
+        """
+        return self.words.encode_prompt(text, add_special_tokens=special)
 
     def encode_chat(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[dict[str, Any]] | None, *, required: bool = True
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[dict[str, Any]] | None,
+        *,
+        required: bool = True,
+        rendering: Rendering | None = None,
     ) -> list[int]:
         """Return the tokens of a conversation and the beginning of an answer.
 
-        Args:    required: refuse tools if the prompt does not tell of them
-        Raises:  TokenizerError without a chat template; ArgumentError if the template refuses the messages
+        Args:
+            required: refuse tools if the prompt does not tell of them.
+            rendering: how the chat template is used.
+
+        Raises:  TokenizerError without a chat template; ArgumentError if the template refuses the messages, or does not
+                 write the last one where an answer is to continue it
         """
-        if isinstance(self.words, Tokenizer) and self.words.chat_template is not None:
-            prompt = self.words.render_chat(messages, tools=tools, add_generation_prompt=True)
+        rendering = rendering or Rendering()
+        if self.words.chat_template is not None:
+            prompt = self.words.render_chat(
+                messages,
+                tools=tools,
+                documents=rendering.documents,
+                add_generation_prompt=rendering.begins_answer,
+                continue_final_message=rendering.continues_last,
+                **rendering.variables,
+            )
             if tools and required and not self.words.tells_of_tools():
                 raise ArgumentError(f"the chat template of {self.name} does not tell of tools", hint=DEMAND)
-            return self.words.encode(prompt, add_special_tokens=False)
+            return self.words.encode_prompt(prompt, add_special_tokens=rendering.adds_special)
         if self.template != "plain":
             raise TokenizerError(f"{self.name} has no chat template", hint="use /v1/completions, or a chat model")
         if tools and required:
             raise ArgumentError(f"{self.name} does not choose tools", hint=DEMAND)
         return self.encode("\n".join(str(message["content"]) for message in messages))
 
-    def decoder(self, prompt: Sequence[int]) -> TextDecoder:
+    def decoder(self, prompt: Sequence[int], *, show_special: bool = False) -> TextDecoder:
         """Return the decoder of the tokens that follow a prompt."""
-        if isinstance(self.words, Llama2cTokenizer):
-            return ByteDecoder(self.words, prompt[-1])
-        return self.words.stream_decoder(previous=prompt)
+        return self.words.stream_decoder(previous=prompt, skip_special_tokens=not show_special)
+
+    def prompt_pieces(self, tokens: Sequence[int]) -> list[str]:
+        """Return the text that each token of a prompt adds to it; that of special tokens is empty."""
+        decoder = self.words.stream_decoder()
+        pieces = list(map(decoder.push, tokens))
+        return [*pieces[:-1], pieces[-1] + decoder.finish()]
 
     def token_text(self, token: int) -> tuple[str, list[int]]:
         """Return a token's text and its bytes, for lists of log-probabilities."""
-        data = self.vocabulary.tokens[token] if token < len(self.vocabulary) else None
-        return (data or b"").decode(errors="replace"), list(data or b"")
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The bytes of the tokens.  Raises: TokenizerError as `Tokenizer.token_bytes`"""
-        if self._vocabulary is None:
-            self._vocabulary = Vocabulary(self.words.token_bytes())
-        return self._vocabulary
-
-    def constraint(self, grammar: Grammar) -> Constraint:
-        """Return the processor that keeps texts within a grammar.  Raises: as `vocabulary`"""
-        if (known := self._constraints.get(grammar)) is None:
-            known = self._constraints[grammar] = Constraint(grammar, self.vocabulary, self.stop_ids)
-        return known
-
-    @property
-    def _is_plain(self) -> bool:
-        return isinstance(self.words, Llama2cTokenizer)
+        text, data = self.words.token_text(token)
+        return text, list(data)

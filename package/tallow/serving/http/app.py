@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector, generate_latest
 from starlette.applications import Starlette
@@ -15,52 +16,78 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from tallow.kernels import library
 from tallow.serving.catalog import Catalog
 from tallow.serving.engine import TextEngine
-from tallow.serving.http import embeddings_inference, openapi
-from tallow.serving.http.application import Access, application, health, readiness
+from tallow.serving.http import embeddings_inference as tei
+from tallow.serving.http import known_fields, openapi
+from tallow.serving.http.application import Access, application, readiness
 from tallow.serving.http.chat import ChatCompletion
+from tallow.serving.http.clients import THREADS, in_turn
 from tallow.serving.http.completions import Completion, TextApi
 from tallow.serving.http.errors import NOT_FOUND, ApiError
 from tallow.serving.http.fields import Fields
+from tallow.serving.http.known_fields import Table, UnknownFields
 from tallow.serving.http.metrics import Engines, HttpMetrics
 from tallow.serving.http.responses import ModelResponse
+from tallow.serving.http.running import Answer
 from tallow.serving.http.speech import transcripts
 from tallow.serving.http.text_generation import Generation, describe
 from tallow.serving.http.vectors import embeddings
-from tallow.text.tokenizer import Tokenizer
+from tallow.serving.worker import Threads
 
 MAX_FORM_FIELDS = 32
+GIVE_BACK_S = 10.0  # between two times at which freed memory is given back, in a millisecond or some
 PLACEHOLDERS = ("dummy", "tgi", "tei")  # which clients of Hugging Face send if they know only the address
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 Engine = TypeVar("Engine")
 
 
-def make_app(catalog: Catalog, access: Access | None = None, *, warmup: bool = False, version: str = "") -> Starlette:
+def make_app(
+    catalog: Catalog,
+    access: Access | None = None,
+    *,
+    warmup: bool = False,
+    version: str = "",
+    strict_fields: bool = False,
+) -> Starlette:
     """Return the ASGI application. It starts and stops the engines.
 
     Args:
         access: who may call it; None for anybody.
         warmup: compute with each model before `/ready` says that the server is.
         version: of the server, for `/info`.
+        strict_fields: refuse requests with fields that are unknown.
     """
-    api = Api(catalog, version)
+    api = Api(catalog, version, UnknownFields(strict=strict_fields))
 
     async def prepare() -> None:
         if warmup:
             await run_in_threadpool(catalog.warm_up)
         api.is_ready = True
 
+    async def give_memory_back() -> None:
+        while True:
+            await asyncio.sleep(GIVE_BACK_S)
+            await run_in_threadpool(library.give_memory_back)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         catalog.start()
-        task = asyncio.create_task(prepare())  # meanwhile /health answers, and /ready says no
+        for threads in api.threads.values():
+            threads.start()
+        # Meanwhile /health answers, and /ready says no.
+        tasks = [asyncio.create_task(work()) for work in (prepare, give_memory_back)]
         yield
         api.is_ready = False
-        task.cancel()
+        for task in tasks:
+            task.cancel()
         await run_in_threadpool(catalog.stop)
+        for threads in api.threads.values():
+            await run_in_threadpool(threads.stop)
 
-    return application(api.routes(), lifespan, access or Access(), api.metrics, PATHS)
+    app = application(api.routes(), lifespan, access or Access(), api.metrics, PATHS, UPLOADS)
+    app.state.threads = api.threads
+    return app
 
 
 class Kind(NamedTuple):
@@ -77,6 +104,20 @@ LABELLERS = Kind("labellers", "labels texts", "--rerank")
 WEIGHERS = Kind("weighers", "computes sparse vectors", "--sparse")
 LISTENERS = Kind("listeners", "transcribes speech", "--transcribe")
 WORDS = Kind("tokenizers", "has a tokenizer of the package tokenizers", "--embed")
+
+
+class Post(NamedTuple):
+    """A kind of request in JSON.
+
+    Args:
+        kind: of the model that answers.
+        read: reads the fields, and returns what answers with an engine of that kind.
+        table: the fields that it does not read.
+    """
+
+    kind: Kind
+    read: Callable[[Fields, Any], Answer]
+    table: Table
 
 
 def chosen(engines: Mapping[str, Engine], fields: Fields, kind: Kind) -> Engine:
@@ -106,86 +147,68 @@ class Api:
 
     Attributes:
         is_ready: whether the engines have started.
+        threads: that read requests, and grammars.
     """
 
-    def __init__(self, catalog: Catalog, version: str) -> None:
+    def __init__(self, catalog: Catalog, version: str, unknown: UnknownFields) -> None:
         self.catalog = catalog
+        self._unknown = unknown
         self._version = version
         self.metrics = HttpMetrics(Engines(catalog), ProcessCollector(registry=None))  # memory, files, processor time
         self.is_ready = False
+        self.threads = {name: Threads(name, count) for name, count in THREADS.items()}
         self._created = int(time.time())
 
     def routes(self) -> list[Route]:
         """Return the routes of all endpoints."""
         return [
-            *(Route(path, endpoint_of(self), methods=["POST"]) for path, endpoint_of in POSTS.items()),
+            *(Route(path, self.answers(post), methods=["POST"]) for path, post in POSTS.items()),
+            *(Route(path, self.transcripts(task), methods=["POST"]) for path, task in SOUNDS.items()),
+            Route("/", self.root, methods=["POST"]),
             *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in GETS.items()),
         ]
 
-    def texts(self, kind: Callable[[Fields, TextEngine], TextApi | ModelResponse]) -> Endpoint:
-        """Return the endpoint of a kind of request for texts."""
+    def answers(self, post: Post) -> Answer:
+        """Return the endpoint of a kind of request in JSON."""
 
         async def endpoint(request: Request) -> Response:
-            fields = Fields.parse(await request.body())
-            engine = chosen(self.catalog.texts, fields, TEXTS)
-            # In a thread: long prompts and schemas take time, and other streams must go on meanwhile.
-            texts = await run_in_threadpool(kind, fields, engine)
-            return await texts.respond(request)
+            # In a thread: JSON, long prompts and schemas take time, and other streams must go on meanwhile.
+            answer, unknown = await in_turn(request, partial(self._read, post, await request.body()))
+            return await self._answered(request, unknown, answer)
 
         return endpoint
 
-    def generate(self, *, stream: bool | None) -> Endpoint:
-        """Return the endpoint of text-generation-inference; if `stream` is None, the request says whether to stream."""
+    def _read(self, post: Post, body: bytes) -> tuple[Answer, list[str]]:
+        """Return what answers a request in JSON, and its unknown fields.  Raises: ApiError"""
+        fields = Fields.parse(body)
+        answer = post.read(fields, chosen(getattr(self.catalog, post.kind.engines), fields, post.kind))
+        return answer, post.table.unknown(fields)
 
-        async def endpoint(request: Request) -> Response:
-            fields = Fields.parse(await request.body())
-            engine = chosen(self.catalog.texts, fields, TEXTS)
-            text = await run_in_threadpool(Generation, fields, engine)
-            if fields.flag("stream") if stream is None else stream:
-                return text.stream(request)
-            answer = await text.whole(request)
-            return JSONResponse(answer if stream is not None else [answer])
-
-        return endpoint
-
-    def rows(self, answer: Callable[[Request, Fields, Any], Awaitable[Response]], kind: Kind) -> Endpoint:
-        """Return an endpoint that passes a request to `answer`, with the engine of a kind."""
-
-        async def endpoint(request: Request) -> Response:
-            fields = Fields.parse(await request.body())
-            return await answer(request, fields, chosen(getattr(self.catalog, kind.engines), fields, kind))
-
-        return endpoint
-
-    def words(self, answer: Callable[[Request, Fields, Tokenizer], Awaitable[Response]]) -> Endpoint:
-        """Return an endpoint that passes a request to `answer`, with a tokenizer."""
-
-        async def endpoint(request: Request) -> Response:
-            fields = Fields.parse(await request.body())
-            return await answer(request, fields, chosen(self.catalog.tokenizers, fields, WORDS))
-
-        return endpoint
-
-    def transcripts(self, task: str) -> Endpoint:
+    def transcripts(self, task: str) -> Answer:
         """Return the endpoint of a task of speech: "transcribe" or "translate"."""
 
         async def endpoint(request: Request) -> Response:
             async with request.form(max_files=1, max_fields=MAX_FORM_FIELDS) as form:
-                fields = Fields({"model": form.get("model")})
-                return await transcripts(request, form, chosen(self.catalog.listeners, fields, LISTENERS), task)
+                lists = [name for name in form if name.endswith("[]")]
+                fields = Fields({**form, **{name: form.getlist(name) for name in lists}})
+                answer = transcripts(fields, chosen(self.catalog.listeners, fields, LISTENERS), task)
+                return await self._answered(request, known_fields.SPEECH.unknown(fields), answer)
 
         return endpoint
 
+    async def _answered(self, request: Request, unknown: Sequence[str], answer: Answer) -> Response:
+        """Answer a request whose fields have been read, and say which of them are unknown.  Raises: ApiError"""
+        headers = self._unknown.headers(request.url.path, unknown)
+        response = await answer(request)
+        response.headers.update(headers)
+        return response
+
     async def root(self, request: Request) -> Response:
         """Answer as the servers of Hugging Face do at their root: by the first model that they would have served."""
-        tei, catalog = embeddings_inference, self.catalog
-        if catalog.texts or not catalog.row_workers:
-            return await self.generate(stream=None)(request)
-        if catalog.encoders:
-            return await self.rows(tei.embed, ENCODERS)(request)
-        if catalog.labellers:
-            return await self.rows(tei.predict, LABELLERS)(request)
-        return await self.rows(tei.embed_sparse, WEIGHERS)(request)
+        catalog = self.catalog
+        kinds = ((ENCODERS, "/embed"), (LABELLERS, "/predict"), (WEIGHERS, "/embed_sparse"))
+        paths = [path for kind, path in kinds if not catalog.texts and getattr(catalog, kind.engines)]
+        return await self.answers(POSTS[paths[0]] if paths else ROOT)(request)
 
     async def info(self, request: Request) -> Response:
         """Describe a model: that of the query `model`, or the first."""
@@ -194,11 +217,12 @@ class Api:
         engine = chosen(every, fields, Kind("", "handles text", "--model"))
         if isinstance(engine, TextEngine):
             return JSONResponse(describe(engine, self._version))
-        return JSONResponse(embeddings_inference.describe(engine) | {"version": self._version})
+        return JSONResponse(tei.describe(engine) | {"version": self._version})
 
     async def openapi(self, request: Request) -> Response:
         """Describe the endpoints."""
-        return JSONResponse(openapi.document(self._version))
+        tables = {path: post.table for path, post in POSTS.items()} | dict.fromkeys(SOUNDS, known_fields.SPEECH)
+        return JSONResponse(openapi.document(self._version, tables))
 
     async def models(self, request: Request) -> Response:
         """List the models."""
@@ -214,6 +238,10 @@ class Api:
     def _card(self, name: str) -> dict[str, Any]:
         return {"id": name, "object": "model", "created": self._created, "owned_by": "tallow"}
 
+    async def health(self, request: Request) -> Response:
+        """Answer while the process lives: also for how long an engine has computed one step."""
+        return JSONResponse({"status": "ok", "step_s": round(self.catalog.step_s, 3)})
+
     async def ready(self, request: Request) -> Response:
         """Answer 200 once requests can be answered, 503 before and after."""
         return readiness(self.is_ready)
@@ -223,34 +251,38 @@ class Api:
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
+def _text(parse: Callable[[Fields, TextEngine], TextApi | ModelResponse | Generation], table: Table) -> Post:
+    return Post(TEXTS, lambda fields, engine: parse(fields, engine).respond, table)
+
+
 # The endpoints by path; the front of several replicas needs the paths only.
-POSTS: dict[str, Callable[[Api], Endpoint]] = {
-    "/v1/completions": lambda api: api.texts(Completion),
-    "/v1/chat/completions": lambda api: api.texts(ChatCompletion),
-    "/v1/responses": lambda api: api.texts(ModelResponse),
-    "/v1/embeddings": lambda api: api.rows(embeddings, ENCODERS),
-    "/v1/audio/transcriptions": lambda api: api.transcripts("transcribe"),
-    "/v1/audio/translations": lambda api: api.transcripts("translate"),
-    "/embed": lambda api: api.rows(embeddings_inference.embed, ENCODERS),
-    "/embed_all": lambda api: api.rows(embeddings_inference.embed_all, ENCODERS),
-    "/similarity": lambda api: api.rows(embeddings_inference.similarity, ENCODERS),
-    "/embed_sparse": lambda api: api.rows(embeddings_inference.embed_sparse, WEIGHERS),
-    "/rerank": lambda api: api.rows(embeddings_inference.rerank, LABELLERS),
-    "/predict": lambda api: api.rows(embeddings_inference.predict, LABELLERS),
-    "/tokenize": lambda api: api.words(embeddings_inference.tokenize),
-    "/decode": lambda api: api.words(embeddings_inference.decode),
-    "/generate": lambda api: api.generate(stream=False),
-    "/generate_stream": lambda api: api.generate(stream=True),
-    "/": lambda api: api.root,
+POSTS: dict[str, Post] = {
+    "/v1/completions": _text(Completion, known_fields.COMPLETIONS),
+    "/v1/chat/completions": _text(ChatCompletion, known_fields.CHAT),
+    "/v1/responses": _text(ModelResponse, known_fields.RESPONSES),
+    "/v1/embeddings": Post(ENCODERS, embeddings, known_fields.EMBEDDINGS),
+    "/embed": Post(ENCODERS, tei.embed, known_fields.EMBED),
+    "/embed_all": Post(ENCODERS, tei.embed_all, known_fields.EMBED_ALL),
+    "/similarity": Post(ENCODERS, tei.similarity, known_fields.SIMILARITY),
+    "/embed_sparse": Post(WEIGHERS, tei.embed_sparse, known_fields.EMBED_ALL),
+    "/rerank": Post(LABELLERS, tei.rerank, known_fields.RERANK),
+    "/predict": Post(LABELLERS, tei.predict, known_fields.PREDICT),
+    "/tokenize": Post(WORDS, tei.tokenize, known_fields.TOKENIZE),
+    "/decode": Post(WORDS, tei.decode, known_fields.DECODE),
+    "/generate": _text(partial(Generation, stream=False), known_fields.GENERATE),
+    "/generate_stream": _text(partial(Generation, stream=True), known_fields.GENERATE),
 }
-GETS: dict[str, Callable[[Api], Endpoint]] = {
+ROOT = _text(partial(Generation, stream=None), known_fields.GENERATE)
+SOUNDS = {"/v1/audio/transcriptions": "transcribe", "/v1/audio/translations": "translate"}
+GETS: dict[str, Callable[[Api], Answer]] = {
     "/": lambda api: openapi.page,
     "/openapi.json": lambda api: api.openapi,
     "/v1/models": lambda api: api.models,
     "/v1/models/{name:path}": lambda api: api.model,
     "/info": lambda api: api.info,
-    "/health": lambda api: health,
+    "/health": lambda api: api.health,
     "/ready": lambda api: api.ready,
     "/metrics": lambda api: api.metrics_text,
 }
-PATHS = frozenset({*POSTS, *GETS})
+PATHS = frozenset({*POSTS, *SOUNDS, *GETS})
+UPLOADS = frozenset(SOUNDS)

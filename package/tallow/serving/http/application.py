@@ -19,11 +19,14 @@ from starlette.routing import BaseRoute
 
 from tallow.errors import TallowError
 from tallow.serving.http.errors import UNAVAILABLE, ApiError, api_error
+from tallow.serving.http.known_fields import HEADER
 from tallow.serving.http.metrics import HttpMetrics
 from tallow.serving.http.middleware import Guard
 from tallow.serving.http.running import ClientGone
 
-MOST_BYTES = 32 << 20  # of a body; OpenAI's limit for sounds is 25 MB
+MOST_BYTES = 32 << 20  # of an upload; OpenAI's limit for sounds is 25 MB
+# Of JSON, which takes several times its bytes while it is parsed and read.
+MOST_JSON = 4 << 20
 Lifespan: TypeAlias = Callable[[Starlette], AbstractAsyncContextManager[None]]
 log = logging.getLogger("tallow.serving")
 
@@ -33,35 +36,50 @@ class Access:
     """Who may call a server.
 
     Args:
-        api_key: which clients must send; None for no authentication.
-        most_bytes: of a request's body.
+        api_keys: of which clients must send one; none for no authentication. Several keys tell clients apart.
+        most_bytes: of the body of a request with a file.
+        most_json: of any other body.
         cors: origins of pages that may call the server; none by default.
         hosts: names under which clients may reach the server, None for any. On this computer alone, other names are
             those of web pages that lead a browser here (DNS rebinding).
         log_bodies: log the text of requests, but for uploads.
+        is_replica: the front of replicas has checked all this, and says who the client is.
     """
 
-    api_key: str | None = None
+    api_keys: tuple[str, ...] = ()
     most_bytes: int = MOST_BYTES
+    most_json: int = MOST_JSON
     cors: tuple[str, ...] = ()
     hosts: tuple[str, ...] | None = None
     log_bodies: bool = False
+    is_replica: bool = False
 
 
 def application(
-    routes: Sequence[BaseRoute], lifespan: Lifespan, access: Access, metrics: HttpMetrics, paths: frozenset[str]
+    routes: Sequence[BaseRoute],
+    lifespan: Lifespan,
+    access: Access,
+    metrics: HttpMetrics,
+    paths: frozenset[str],
+    uploads: frozenset[str],
 ) -> Starlette:
     """Return an ASGI application.
 
-    Args:  paths: that the metrics and the log name
+    Args:
+        paths: that the metrics and the log name.
+        uploads: those that take files.
     """
     guard: Any = Middleware(
         Guard,
-        key=access.api_key,
+        keys=access.api_keys,
+        origins=access.cors,
+        is_replica=access.is_replica,
         most_bytes=access.most_bytes,
+        most_json=access.most_json,
         log_bodies=access.log_bodies,
         metrics=metrics,
         paths=paths,
+        uploads=uploads,
     )
     middleware = [guard]
     if access.hosts is not None:
@@ -70,7 +88,11 @@ def application(
     if access.cors:
         headers = ["Authorization", "Content-Type"]
         pages: Any = Middleware(
-            CORSMiddleware, allow_origins=access.cors, allow_methods=["GET", "POST"], allow_headers=headers
+            CORSMiddleware,
+            allow_origins=access.cors,
+            allow_methods=["GET", "POST"],
+            allow_headers=headers,
+            expose_headers=["X-Request-Id", HEADER],
         )
         middleware.insert(0, pages)  # before the key is asked for: a browser's preflight request has none
     handlers: Any = dict.fromkeys((ApiError, TallowError, MemoryError, Exception), _on_error)
@@ -78,14 +100,10 @@ def application(
     return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
 
 
-async def health(request: Request) -> Response:
-    """Answer while the process lives."""
-    return JSONResponse({"status": "ok"})
-
-
-def readiness(is_ready: bool) -> Response:
-    """Return 200 once requests can be answered, 503 before and after."""
-    return JSONResponse({"status": "ready"}) if is_ready else JSONResponse({"status": "not ready"}, UNAVAILABLE)
+def readiness(is_ready: bool, **more: Any) -> Response:
+    """Return 200 once requests can be answered, 503 before and after, with `more` entries."""
+    status = "ready" if is_ready else "not ready"
+    return JSONResponse({"status": status, **more}, 200 if is_ready else UNAVAILABLE)
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

@@ -3,52 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from copy import deepcopy
+from typing import Any, ClassVar
 
 from tallow.errors import TallowError
 from tallow.generation.sequence import Choice
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.completions import TextApi, require_length
+from tallow.serving.http.completions import WHOLE, Cut, TextApi, require_length
 from tallow.serving.http.errors import ApiError, api_error
 from tallow.serving.http.fields import Fields
-from tallow.serving.http.grammars import response_format
+from tallow.serving.http.grammars import text_grammar
 from tallow.serving.http.running import Done
-from tallow.serving.http.sampling import MAX_LOGPROBS, Texts, texts_of
+from tallow.serving.http.sampling import MAX_LOGPROBS, Texts, choices_of, prompt_logprobs, texts_of
 from tallow.serving.http.tools import MAX_TOOLS, CallDeltas, Tools, merged, tools_of
 from tallow.serving.requests import STOP, Update
+from tallow.serving.text_model import Rendering
 
-MAX_MESSAGES, MAX_PARTS = 4096, 256
+MAX_MESSAGES, MAX_PARTS, MAX_DOCUMENTS, MAX_VARIABLES = 4096, 256, 256, 64
+RESERVED = frozenset(
+    {"messages", "tools", "documents", "add_generation_prompt", "continue_final_message", "chat_template"}
+)
 ROLES = ("system", "developer", "user", "assistant", "tool")
-TEXT_PARTS = ("text", "input_text", "output_text")
+TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
+REASONING = ("reasoning_content", "reasoning", "thinking")  # of an earlier answer; templates read one of them
 
 
 class ChatCompletion(TextApi):
     """`/v1/chat/completions`: answer a conversation."""
 
     prefix, kind, chunk_kind = "chatcmpl", "chat.completion", "chat.completion.chunk"
+    blank: ClassVar[dict[str, Any]] = {"delta": {}, "logprobs": None}
 
     def parse(self, fields: Fields) -> Texts:
-        fields.refuse("functions", "function_call", "audio", "prediction")
         self._tools = tools_of(fields)
         top = fields.integer("top_logprobs", 0, MAX_LOGPROBS)
         wanted = fields.flag("logprobs")
-        if top is not None and not wanted:
+        if top and not wanted:
             raise ApiError("top_logprobs needs logprobs: true", "top_logprobs")
         messages = messages_of(fields, "messages")
-        form = response_format(fields.inner("response_format"))
+        form = text_grammar(fields)
         if self._tools is not None and (self._tools.demanded or form is None):
             form = self._tools.grammar()
+        self._listed = prompt_logprobs(fields)
+        rendering, cut = rendering_of(fields), Cut.of(fields, self.engine)
         texts = texts_of(
             fields,
             self.engine,
-            [chat_prompt(self.engine, messages, self._tools, "messages")],
+            [chat_prompt(self.engine, messages, self._tools, "messages", rendering, cut)],
+            choices=choices_of(fields),
             default_tokens=None,
             param="messages",
             top_logprobs=(top or 0) if wanted else None,
+            prompt_logprobs=self._listed,
             grammar=form,
         )
         self._readers = [CallDeltas(self._tools) for _ in texts.requests]
         return texts
+
+    def besides(self, texts: Sequence[Done]) -> dict[str, Any]:
+        return {} if self._listed is None else {"prompt_logprobs": self.prompt_list(texts[0].prompt, self._listed)}
 
     def openings(self) -> list[dict[str, Any] | None]:
         return [{"delta": {"role": "assistant", "content": ""}, "logprobs": None} for _ in self.texts.requests]
@@ -89,59 +102,128 @@ class ChatCompletion(TextApi):
 
 def messages_of(fields: Fields, field: str) -> list[dict[str, Any]]:
     """Return the messages of a list, each with one text.  Raises: ApiError"""
-    return [_message(item, f"{field}[{i}]") for i, item in enumerate(fields.items(field, MAX_MESSAGES, least=1))]
+    return [_message(each) for each in fields.objects(field, MAX_MESSAGES, least=1)]
 
 
-def chat_prompt(engine: TextEngine, messages: Sequence[dict[str, Any]], tools: Tools | None, param: str) -> list[int]:
+def rendering_of(fields: Fields) -> Rendering:
+    """Return how the request wants the chat template to be used.  Raises: ApiError"""
+    variables = fields.get("chat_template_kwargs") or {}
+    if not isinstance(variables, dict) or len(variables) > MAX_VARIABLES:
+        raise fields.wrong("chat_template_kwargs", f"an object with at most {MAX_VARIABLES} variables of the template")
+    if taken := RESERVED.intersection(variables):
+        raise ApiError(f"chat_template_kwargs: {min(taken)} is a field of the request", "chat_template_kwargs")
+    documents = fields.items("documents", MAX_DOCUMENTS)
+    if not all(isinstance(each, dict) for each in documents):
+        raise fields.wrong("documents", "objects")
+    continues = fields.flag("continue_final_message")
+    begins = fields.flag("add_generation_prompt", not continues)
+    if continues and begins:
+        raise ApiError("continue_final_message and add_generation_prompt exclude each other", "continue_final_message")
+    return Rendering(
+        effort_variables(fields.text("reasoning_effort")) | variables,
+        documents or None,
+        begins,
+        continues,
+        fields.flag("add_special_tokens"),
+    )
+
+
+def effort_variables(effort: str | None) -> dict[str, Any]:
+    """Return the variables of chat templates that say how much a model is to reason, by the names that they read."""
+    if effort is None:
+        return {}
+    return {"reasoning_effort": effort, "enable_thinking": effort != "none", "thinking": effort != "none"}
+
+
+def chat_prompt(
+    engine: TextEngine,
+    messages: Sequence[dict[str, Any]],
+    tools: Tools | None,
+    param: str,
+    rendering: Rendering | None = None,
+    cut: Cut = WHOLE,
+) -> list[int]:
     """Return the tokens of a conversation.
 
     Args:    param: the field of the messages
     Raises:  ApiError, also for tools of which a model does not learn but may choose
     """
     require_length(engine, sum(len(str(message["content"])) for message in messages), param)
+    entries, required = (None, True) if tools is None else (tools.entries, not tools.demanded)
+
+    def encoded(messages: Sequence[dict[str, Any]]) -> list[int]:
+        return cut.tokens(engine.served.encode_chat(messages, entries, required=required, rendering=rendering))
+
     try:
-        if tools is None:
-            return engine.served.encode_chat(messages, None)
-        return engine.served.encode_chat(messages, tools.entries, required=not tools.demanded)
+        try:
+            return encoded(messages)
+        except TallowError:
+            if (objects := _with_objects(messages)) == messages:
+                raise
+            return encoded(objects)
     except TallowError as error:
         raise api_error(error, param) from error
 
 
-def _message(value: Any, path: str) -> dict[str, Any]:
+def _with_objects(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages in which all arguments of calls are objects, for templates that take no others."""
+    copies = deepcopy(list(messages))
+    for message in copies:
+        for call in message.get("tool_calls", ()):
+            if isinstance(text := call["function"]["arguments"], str):
+                call["function"]["arguments"] = {"arguments": text}
+    return copies
+
+
+def _message(fields: Fields) -> dict[str, Any]:
     """Return a message whose content is one text.  Raises: ApiError"""
-    if not isinstance(value, dict):
-        raise ApiError(f"{path}: expected an object", path)
-    fields = Fields(value, f"{path}.")
     role = fields.required_text("role")
     if role not in ROLES:
         raise fields.wrong("role", f"one of {', '.join(ROLES)}")
-    content = value.get("content")
+    content = fields.get("content")
     if isinstance(content, list):
-        parts = [
-            Fields(part, f"{path}.content.") for part in fields.items("content", MAX_PARTS) if isinstance(part, dict)
-        ]
-        if len(parts) < len(content) or any(part.get("type") not in TEXT_PARTS for part in parts):
-            raise fields.wrong("content", 'a string, or parts of type "text"')
-        content = "".join(part.required_text("text") for part in parts)
+        content = "".join(map(_part, fields.objects("content", MAX_PARTS)))
     calls = _calls(fields) if role == "assistant" else []
-    if content is None and calls:
-        content = ""
+    if content is None and role == "assistant":
+        content = fields.text("refusal", "")
     if not isinstance(content, str):
         raise fields.wrong("content", 'a string, or parts of type "text"')
     message: dict[str, Any] = {"role": "system" if role == "developer" else role, "content": content}
-    message |= {name: text for name in ("name", "tool_call_id") if (text := fields.text(name)) is not None}
+    names = ("name", "tool_call_id", *(REASONING if role == "assistant" else ()))
+    message |= {name: text for name in names if (text := fields.text(name)) is not None}
     return message | ({"tool_calls": calls} if calls else {})
+
+
+def _part(fields: Fields) -> str:
+    """Return the text of a part of a message.  Raises: ApiError"""
+    kind = fields.text("type")
+    if kind not in TEXT_PARTS:
+        raise fields.wrong("type", f"one of {', '.join(TEXT_PARTS)}: models here read text only")
+    return fields.required_text("refusal" if kind == "refusal" else "text")
 
 
 def _calls(fields: Fields) -> list[dict[str, Any]]:
     """Return the calls of an earlier answer, with arguments as templates read them: as objects.  Raises: ApiError"""
     calls = []
-    for i, item in enumerate(fields.items("tool_calls", MAX_TOOLS)):
-        call = Fields(item if isinstance(item, dict) else {}, f"{fields.name(f'tool_calls[{i}]')}.")
+    for call in fields.objects("tool_calls", MAX_TOOLS):
         function = call.inner("function")
         if function is None:
             raise call.wrong("function", "an object")
-        arguments = Fields.parse((function.text("arguments") or "{}").encode(errors="surrogatepass"))
-        entry = {"name": function.required_text("name"), "arguments": dict(arguments.values)}
+        entry = {"name": function.required_text("name"), "arguments": _arguments(function)}
         calls.append({"type": "function", "id": call.text("id", ""), "function": entry})
     return calls
+
+
+def _arguments(function: Fields) -> Any:
+    """Return the arguments of a call: an object, or the text itself where a model wrote something else.
+
+    OpenAI's API takes any text, as models do not always write JSON, or are cut off.  Raises: ApiError
+    """
+    given = function.get("arguments")
+    if isinstance(given, dict):
+        return given
+    text = function.text("arguments") or "{}"
+    try:
+        return dict(Fields.parse(text.encode(errors="surrogatepass")).values)
+    except ApiError:
+        return text

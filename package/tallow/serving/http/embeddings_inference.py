@@ -5,13 +5,10 @@ A request may name a model in the field `model`, which that API lacks; without i
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -20,92 +17,135 @@ from tallow.models.sentence import SentenceEncoder
 from tallow.models.text_batches import Text
 from tallow.models.text_classifier import TextClassifier, probabilities
 from tallow.serving.encoding import Embedder, EncoderWorker, Labeller, Weigher
-from tallow.serving.http.encoding import encoded, shortened
+from tallow.serving.http.encoding import MAX_INPUTS, encoded, inputs_of, shortened
 from tallow.serving.http.errors import ApiError, api_error
-from tallow.serving.http.fields import Fields
+from tallow.serving.http.fields import Fields, as_ids
+from tallow.serving.http.large_json import large_json
+from tallow.serving.http.running import Answer
 from tallow.text.tokenizer import Tokenizer
 
-MAX_INPUTS = 2048
 
-
-async def embed(request: Request, fields: Fields, worker: Embedder) -> Response:
+def embed(fields: Fields, worker: Embedder) -> Answer:
     """`/embed`: a vector for each text, of length 1 unless `normalize` is false."""
-    texts = fields.texts("inputs", MAX_INPUTS)
+    texts, rows = inputs_of(fields, "inputs", worker)
     dimensions = fields.integer("dimensions", 1, 1 << 16)
-    rows, _ = await encoded(request, worker, texts, **_options(fields))
-    vectors = np.asarray(rows)
-    if dimensions is not None and dimensions > vectors.shape[1]:
-        raise fields.wrong("dimensions", f"at most {vectors.shape[1]}")
-    return await _each(shortened(vectors, dimensions, normalize=fields.flag("normalize", True)), np.ndarray.tolist)
+    normalize = fields.flag("normalize", True)
+    options = _options(fields)
+
+    async def answer(request: Request) -> Response:
+        computed, _ = await encoded(request, worker, texts, rows=rows, **options)
+        vectors = np.asarray(computed)
+        if dimensions is not None and dimensions > vectors.shape[1]:
+            raise fields.wrong("dimensions", f"at most {vectors.shape[1]}")
+        return await large_json(
+            request, lambda: map(np.ndarray.tolist, shortened(vectors, dimensions, normalize=normalize))
+        )
+
+    return answer
 
 
-async def embed_all(request: Request, fields: Fields, worker: Embedder) -> Response:
+def embed_all(fields: Fields, worker: Embedder) -> Answer:
     """`/embed_all`: a vector for each token of each text, before pooling."""
-    texts = fields.texts("inputs", MAX_INPUTS)
-    rows, _ = await encoded(request, worker, texts, each_position=True, **_options(fields))
-    return await _each(rows, np.ndarray.tolist)
+    texts, rows = inputs_of(fields, "inputs", worker)
+    options = _options(fields)
+
+    async def answer(request: Request) -> Response:
+        computed, _ = await encoded(request, worker, texts, rows=rows, each_position=True, **options)
+        return await large_json(request, lambda: map(np.ndarray.tolist, computed))
+
+    return answer
 
 
-async def embed_sparse(request: Request, fields: Fields, worker: Weigher) -> Response:
+def embed_sparse(fields: Fields, worker: Weigher) -> Answer:
     """`/embed_sparse`: for each text the tokens with a weight, in the order of their ids."""
-    texts = fields.texts("inputs", MAX_INPUTS)
-    rows, _ = await encoded(request, worker, texts, **_options(fields))
-    return JSONResponse(
-        [[{"index": int(i), "value": float(weights[i])} for i in np.flatnonzero(weights)] for weights in rows]
-    )
+    texts, rows = inputs_of(fields, "inputs", worker)
+    options = _options(fields)
+
+    async def answer(request: Request) -> Response:
+        computed, _ = await encoded(request, worker, texts, rows=rows, **options)
+        return await large_json(
+            request,
+            lambda: (
+                [{"index": int(i), "value": float(weights[i])} for i in np.flatnonzero(weights)] for weights in computed
+            ),
+        )
+
+    return answer
 
 
-async def similarity(request: Request, fields: Fields, worker: Embedder) -> Response:
+def similarity(fields: Fields, worker: Embedder) -> Answer:
     """`/similarity`: the cosine between a sentence and others."""
     inputs = fields.inner("inputs")
     if inputs is None:
         raise fields.wrong("inputs", "an object with source_sentence and sentences")
     texts = [inputs.required_text("source_sentence"), *inputs.texts("sentences", MAX_INPUTS)]
     options = _options(fields.inner("parameters") or Fields({}))
-    rows, _ = await encoded(request, worker, texts, **options)
-    vectors = shortened(np.asarray(rows), None, normalize=True)
-    return JSONResponse((vectors[1:] @ vectors[0]).tolist())
+
+    async def answer(request: Request) -> Response:
+        rows, _ = await encoded(request, worker, texts, **options)
+        vectors = shortened(np.asarray(rows), None, normalize=True)
+        return JSONResponse((vectors[1:] @ vectors[0]).tolist())
+
+    return answer
 
 
-async def rerank(request: Request, fields: Fields, worker: Labeller) -> Response:
+def rerank(fields: Fields, worker: Labeller) -> Answer:
     """`/rerank`: texts in the order in which they answer a query."""
     if len(worker.encoder.labels) != 1:
         raise ApiError(f"{worker.name} has several labels: it does not rank texts; use /predict", "model")
     query = fields.required_text("query")
     texts = fields.texts("texts", MAX_INPUTS)
     return_text = fields.flag("return_text")
-    scores = (await _scores(request, fields, worker, [(query, text) for text in texts]))[:, 0]
-    order = np.argsort(-scores, kind="stable").tolist()
-    return JSONResponse(
-        [{"index": i} | ({"text": texts[i]} if return_text else {}) | {"score": float(scores[i])} for i in order]
-    )
+    scores_of = _scores(fields, worker, [(query, text) for text in texts])
+
+    async def answer(request: Request) -> Response:
+        scores = (await scores_of(request))[:, 0]
+        order = np.argsort(-scores, kind="stable").tolist()
+        return JSONResponse(
+            [{"index": i} | ({"text": texts[i]} if return_text else {}) | {"score": float(scores[i])} for i in order]
+        )
+
+    return answer
 
 
-async def predict(request: Request, fields: Fields, worker: Labeller) -> Response:
+def predict(fields: Fields, worker: Labeller) -> Answer:
     """`/predict`: the labels of a text, a pair, or a list of both, the likeliest first."""
     inputs = fields.get("inputs")
     is_one = isinstance(inputs, str) or (isinstance(inputs, list) and all(isinstance(item, str) for item in inputs))
     items = [inputs] if is_one else fields.items("inputs", MAX_INPUTS, least=1)
-    scores = await _scores(request, fields, worker, [_pair(item, fields) for item in items])
-    names = worker.encoder.labels
-    labelled = [
-        [{"score": float(row[i]), "label": names[i]} for i in np.argsort(-row, kind="stable").tolist()]
-        for row in scores
-    ]
-    return JSONResponse(labelled[0] if is_one else labelled)
+    scores_of = _scores(fields, worker, [_pair(item, fields) for item in items])
+
+    async def answer(request: Request) -> Response:
+        names, scores = worker.encoder.labels, await scores_of(request)
+
+        def labelled() -> Any:
+            rows = (
+                [{"score": float(row[i]), "label": names[i]} for i in np.argsort(-row, kind="stable").tolist()]
+                for row in scores
+            )
+            return next(rows) if is_one else rows
+
+        return await large_json(request, labelled)
+
+    return answer
 
 
-async def _scores(request: Request, fields: Fields, worker: Labeller, texts: Sequence[Text]) -> Any:
+def _scores(fields: Fields, worker: Labeller, texts: Sequence[Text]) -> Callable[[Request], Awaitable[Any]]:
+    """Return what computes the scores of the texts' labels, (N, L)."""
     raw = fields.flag("raw_scores")
-    rows, _ = await encoded(request, worker, texts, **_options(fields))
-    return np.asarray(rows) if raw else probabilities(np.asarray(rows))
+    options = _options(fields)
+
+    async def scores(request: Request) -> Any:
+        rows, _ = await encoded(request, worker, texts, **options)
+        return np.asarray(rows) if raw else probabilities(np.asarray(rows))
+
+    return scores
 
 
-async def tokenize(request: Request, fields: Fields, words: Tokenizer) -> Response:
+def tokenize(fields: Fields, words: Tokenizer) -> Answer:
     """`/tokenize`: the tokens of each text, with their places in it, in characters."""
     texts = fields.texts("inputs", MAX_INPUTS)
     special = fields.flag("add_special_tokens", True)
-    fields.refuse("prompt_name")
 
     def split(text: str) -> list[dict[str, Any]]:
         return [
@@ -115,35 +155,32 @@ async def tokenize(request: Request, fields: Fields, words: Tokenizer) -> Respon
             for shown in (not token.is_special,)
         ]
 
-    try:
-        return await _each(texts, split)
-    except TallowError as error:
-        raise api_error(error, "inputs") from error
+    async def answer(request: Request) -> Response:
+        try:
+            return await large_json(request, lambda: map(split, texts))
+        except TallowError as error:
+            raise api_error(error, "inputs") from error
+
+    return answer
 
 
-async def decode(request: Request, fields: Fields, words: Tokenizer) -> Response:
+def decode(fields: Fields, words: Tokenizer) -> Answer:
     """`/decode`: the texts of ids."""
     ids = fields.items("ids", 1 << 16, least=1)
-    rows = ids if all(isinstance(row, list) for row in ids) else [ids]
-    if not all(type(token) is int and 0 <= token < 1 << 31 for row in rows for token in row):
+    rows = [as_ids(row) for row in (ids if isinstance(ids[0], list) else [ids])]
+    if not all(row is not None and all(0 <= token < 1 << 31 for token in row) for row in rows):
         raise fields.wrong("ids", "ids of tokens, or lists of them")
     hide = fields.flag("skip_special_tokens", True)
-    try:
-        return await _each(rows, lambda row: words.decode(row, skip_special_tokens=hide))
-    except TallowError as error:
-        raise api_error(error, "ids") from error
 
+    async def answer(request: Request) -> Response:
+        try:
+            return await large_json(
+                request, lambda: (words.decode(row or (), skip_special_tokens=hide) for row in rows)
+            )
+        except TallowError as error:
+            raise api_error(error, "ids") from error
 
-async def _each(items: Iterable[Any], value: Callable[[Any], Any]) -> Response:
-    """Answer with the values of items. They are computed in a thread, and become JSON one by one: a hundred megabytes
-    in one call would hold up all streams for seconds.
-    """
-
-    def join() -> bytes:
-        as_json = partial(json.dumps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return f"[{','.join(as_json(value(item)) for item in items)}]".encode()
-
-    return Response(await run_in_threadpool(join), media_type="application/json")
+    return answer
 
 
 def describe(worker: EncoderWorker[Any]) -> dict[str, Any]:
@@ -179,7 +216,6 @@ def _pair(item: Any, fields: Fields) -> Text:
 
 def _options(fields: Fields) -> dict[str, Any]:
     """Return the options that all requests have."""
-    if fields.choice("truncation_direction", ("Right", "right", "Left", "left")).lower() == "left":
-        raise ApiError("truncation_direction: texts are truncated on the right only", "truncation_direction")
+    side = fields.choice("truncation_direction", ("Right", "right", "Left", "left")).lower()
     truncate, name = fields.flag("truncate"), fields.text("prompt_name")
-    return {"param": "inputs", "truncate": truncate, "prompt_name": name}
+    return {"param": "inputs", "truncate": truncate, "side": side, "prompt_name": name}

@@ -9,7 +9,16 @@ from starlette.responses import JSONResponse, Response
 from tallow.errors import ArgumentError, AudioError, GrammarError, NumericError, TallowError, TokenizerError
 from tallow.serving.queue import Busy, Closed
 
-BAD_REQUEST, UNAUTHORIZED, NOT_FOUND, TOO_LARGE, TOO_MANY, FAILED, UNAVAILABLE = 400, 401, 404, 413, 429, 500, 503
+BAD_REQUEST, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_LARGE, TOO_MANY, FAILED, UNAVAILABLE = (
+    400,
+    401,
+    403,
+    404,
+    413,
+    429,
+    500,
+    503,
+)
 INPUT_ERRORS = (ArgumentError, AudioError, GrammarError, TokenizerError)
 TOO_LONG = "context_length_exceeded"
 

@@ -9,13 +9,20 @@ from typing import TypeAlias
 
 import h11
 
+from tallow.serving.http.clients import CLIENT_HEADER
+
 CHUNK_BYTES = 1 << 16
 # Headers of one connection, not of the request or the answer.
 CONNECTION_HEADERS = frozenset(
     {b"connection", b"keep-alive", b"transfer-encoding", b"te", b"trailer", b"upgrade", b"expect", b"proxy-connection"}
 )
 # And what the front writes itself or has checked.
-REQUEST_HEADERS = CONNECTION_HEADERS | {b"content-length", b"authorization", b"proxy-authorization"}
+REQUEST_HEADERS = CONNECTION_HEADERS | {
+    b"content-length",
+    b"authorization",
+    b"proxy-authorization",
+    CLIENT_HEADER.encode(),
+}
 ANSWER_HEADERS = CONNECTION_HEADERS | {b"date", b"x-request-id"}
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
@@ -39,13 +46,14 @@ class ReplicaGone(Exception):
 
 
 async def exchange(
-    path: str, method: str, target: bytes, headers: Headers = (), body: bytes = b""
+    path: str, method: str, target: bytes, headers: Headers = (), body: bytes = b"", client: str = ""
 ) -> AsyncGenerator[Part, None]:
     """Send a request; yield the answer as it comes.
 
     Args:
         path: of the socket.
         target: the path of the URL with its query.
+        client: who sent the request.
 
     Raises:  ReplicaGone
     """
@@ -59,6 +67,7 @@ async def exchange(
             *without(headers, REQUEST_HEADERS),
             (b"content-length", str(len(body)).encode()),
             (b"connection", b"close"),
+            (CLIENT_HEADER.encode(), client.encode()),
         ]
         if not any(name == b"host" for name, _ in sent):
             sent.append((b"host", b"localhost"))

@@ -23,6 +23,7 @@ COUNTERS = {
     "first_token_s": "seconds to the first token, of all texts together",
     "generation_s": "seconds to the last token, of all texts together",
 }
+OF_KNOWN = ("hits", "cached")  # which confirm a guess of what others have sent
 
 
 class HttpMetrics:
@@ -65,7 +66,9 @@ class Engines(Collector):
             active.add_metric([name], listener.active)
         for name, texts in self._catalog.texts.items():
             active.add_metric([name], texts.active)
-            known.add_metric([name], texts.pages.nbytes)
+            if texts.reports_cached:
+                known.add_metric([name], texts.pages.nbytes)
             for counter, family in families.items():
-                family.add_metric([name], getattr(texts.counters, counter))
+                if texts.reports_cached or counter not in OF_KNOWN:
+                    family.add_metric([name], getattr(texts.counters, counter))
         yield from (queue, active, known, *families.values())

@@ -7,46 +7,72 @@ import json
 import logging
 import secrets
 import time
+from collections.abc import Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tallow.serving.http.errors import TOO_LARGE, UNAUTHORIZED, ApiError
+from tallow.serving.http.body import MOST_HELD, Body, Held
+from tallow.serving.http.clients import CLIENT, CLIENT_HEADER, address_of
+from tallow.serving.http.errors import FORBIDDEN, UNAUTHORIZED, ApiError
 from tallow.serving.http.metrics import HttpMetrics
+from tallow.serving.http.origins import foreign_origin
 
 OPEN_PATHS = frozenset({"/health", "/ready", "/", "/openapi.json"})  # for probes, and for the page that asks for a key
-DRAINED = 4
 log = logging.getLogger("tallow.serving.access")
 
 
+def is_key(given: str, key: str) -> bool:
+    """Return whether a header has a key, in a time that does not depend on where they differ.
+
+    Args:
+        given: the header's text, a character for each byte (Latin-1, as in ASGI); a key beyond ASCII is sent as UTF-8.
+        key: as the environment or the command line has it, where bytes that are not UTF-8 are surrogates.
+    """
+    return hmac.compare_digest(given.encode("latin-1"), key.encode(errors="surrogateescape"))
+
+
 class Guard:
-    """Refuses requests without the key and requests that are too large; logs and counts all of them.
+    """Refuses requests without the key, from pages of other sites, and too large ones; logs and counts all of them.
 
     The log has no text of prompts or answers, unless `log_bodies` asks for the former.
 
     Args:
-        key: which clients must send as a bearer token; None for no authentication.
-        most_bytes: of a request's body.
+        keys: of which clients must send one as a bearer token; none for no authentication.
+        origins: whose pages may call the server, besides its own.
+        is_replica: the front of replicas says who the client is.
+        most_bytes: of the body of an upload.
+        most_json: of any other body: JSON takes much more time and memory than its bytes.
         log_bodies: log the text of requests, but for uploads.
         paths: those of the server, for the metrics.
+        uploads: the paths that take files.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        key: str | None,
+        keys: Sequence[str],
+        origins: Sequence[str],
+        is_replica: bool,
         most_bytes: int,
+        most_json: int,
         log_bodies: bool,
         metrics: HttpMetrics,
         paths: frozenset[str],
+        uploads: frozenset[str],
     ) -> None:
         self._app = app
-        self._key = None if key is None else key.encode()
+        self._keys = keys
+        self._origins = origins
+        self._is_replica = is_replica
         self._most_bytes = most_bytes
+        self._most_json = most_json
         self._log_bodies = log_bodies
         self._metrics = metrics
         self._paths = paths
+        self._uploads = uploads
+        self._held = Held(MOST_HELD)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,8 +81,10 @@ class Guard:
         started = time.perf_counter()
         number = secrets.token_hex(8)
         status = 499  # the client went away, unless an answer begins
-        is_upload = Headers(scope=scope).get("content-type", "").startswith("multipart/")
-        bodies: list[bytes] | None = [] if self._log_bodies and not is_upload else None
+        is_upload = scope["path"] in self._uploads
+        most_bytes = self._most_bytes if is_upload else self._most_json
+        keep = self._log_bodies and not is_upload
+        body = Body(scope, receive, most_bytes, self._held, spools=is_upload, keep=keep)
 
         async def record(message: Message) -> None:
             nonlocal status
@@ -66,60 +94,43 @@ class Guard:
             await send(message)
 
         try:
-            if (error := self._refusal(scope)) is not None:
+            if (error := self._refusal(scope) or body.error) is not None:
                 await error.response(scope["path"])(scope, receive, record)
             else:
-                await self._app(scope, self._limited(receive, bodies), record)
+                await self._app(scope, body.receive, record)
         finally:
+            body.leave()
             seconds = time.perf_counter() - started
             path = scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.answers.labels(path, str(status)).inc()
             self._metrics.seconds.labels(path).observe(seconds)
             entry = {"id": number, "method": scope["method"], "path": path, "status": status}
             entry["seconds"] = round(seconds, 4)
-            if bodies:
-                entry["request"] = b"".join(bodies).decode(errors="replace")
+            if body.kept:
+                entry["request"] = b"".join(body.kept).decode(errors="replace")
             log.info(json.dumps(entry))
 
     def _refusal(self, scope: Scope) -> ApiError | None:
-        """Return why a request is refused before its body is read, or None."""
+        """Return why a request is refused before its body is read, or None; note who the client is."""
         headers = Headers(scope=scope)
-        is_open = scope["method"] != "POST" and scope["path"] in OPEN_PATHS
-        if self._key is not None and not is_open:
-            scheme, _, given = headers.get("authorization", "").partition(" ")
-            if not hmac.compare_digest(given.strip().encode(), self._key) or scheme.lower() != "bearer":
-                return ApiError(
-                    "the API key is missing or wrong; send it as Authorization: Bearer KEY",
-                    status=UNAUTHORIZED,
-                    code="invalid_api_key",
-                    headers={"WWW-Authenticate": "Bearer"},
-                )
-        return None
-
-    def _limited(self, receive: Receive, bodies: list[bytes] | None) -> Receive:
-        """Return a `receive` that refuses bodies which are too large, and appends others to `bodies`.
-
-        It reads them to their end, up to DRAINED times the limit: a client that is still sending when the connection
-        is closed does not see the answer.
-        """
-        total = 0
-
-        async def limited() -> Message:
-            nonlocal total
-            message = await receive()
-            total += len(message.get("body", b""))
-            if total <= self._most_bytes:
-                if bodies is not None:
-                    bodies.append(message.get("body", b""))
-                return message
-            while message.get("more_body") and total < DRAINED * self._most_bytes:
-                message = await receive()
-                total += len(message.get("body", b""))
-            raise ApiError(
-                f"the body is larger than {self._most_bytes >> 20} MiB",
-                status=TOO_LARGE,
-                code="body_too_large",
-                headers={"Connection": "close"},
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        # All keys are compared: the time does not depend on which of them it is.
+        own = [number for number, key in enumerate(self._keys) if is_key(given.strip(), key)]
+        is_known = bool(own) and scheme.lower() == "bearer"
+        address = headers.get(CLIENT_HEADER, "") if self._is_replica else address_of(scope)
+        scope[CLIENT] = f"key {own[0]}" if is_known and len(self._keys) > 1 else address
+        if not self._is_replica and (site := foreign_origin(scope["method"], headers, self._origins)) is not None:
+            return ApiError(
+                f"pages of another site ({site!r:.80}) may not call this server; its option --cors ORIGIN allows one",
+                status=FORBIDDEN,
+                code="foreign_origin",
             )
-
-        return limited
+        is_open = scope["method"] != "POST" and scope["path"] in OPEN_PATHS
+        if not self._keys or is_known or is_open:
+            return None
+        return ApiError(
+            "the API key is missing or wrong; send it as Authorization: Bearer KEY",
+            status=UNAUTHORIZED,
+            code="invalid_api_key",
+            headers={"WWW-Authenticate": "Bearer"},
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from tallow.serving.http.errors import TEI_PATHS
+from tallow.serving.http.known_fields import Table
 
 TEXT, TEXTS = "Once upon a time", ["A kitten naps.", "a young cat that is asleep"]
 PROMPT = {"inputs": TEXT, "parameters": {"max_new_tokens": 50}}
@@ -29,20 +31,18 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "/tokenize": {"inputs": TEXT},
     "/decode": {"ids": [5, 6]},
 }
-SOUNDS = ("/v1/audio/transcriptions", "/v1/audio/translations")
 GETS = ("/v1/models", "/v1/models/{name}", "/info", "/health", "/ready", "/metrics")
+LISTS = ("messages", "input")  # whose items have fields
 NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
 ANSWERS = {"200": {"description": "the answer"}, "default": {"description": "an error"}}
-FORM = {"type": "object", "required": ["file"], "properties": {"file": {"type": "string", "format": "binary"}}}
 
 
-def document(version: str) -> dict[str, Any]:
-    """Return the OpenAPI document.
+def document(version: str, tables: Mapping[str, Table]) -> dict[str, Any]:
+    """Return the OpenAPI document: of each endpoint a request, and the fields that it reads or refuses.
 
-    It has a request for each endpoint; all fields are in the documents of the API that the endpoint belongs to.
+    Args:  tables: by the paths that take a request
     """
-    paths: dict[str, Any] = {path: _post(path, "application/json", {"example": it}) for path, it in EXAMPLES.items()}
-    paths |= {path: _post(path, "multipart/form-data", {"schema": FORM}) for path in SOUNDS}
+    paths: dict[str, Any] = {path: _post(path, table) for path, table in tables.items()}
     paths |= {path: {"get": {"responses": ANSWERS}} for path in GETS}
     paths["/v1/models/{name}"]["parameters"] = [NAME]
     return {
@@ -54,11 +54,38 @@ def document(version: str) -> dict[str, Any]:
     }
 
 
-def _post(path: str, media_type: str, body: dict[str, Any]) -> dict[str, Any]:
+def _post(path: str, table: Table) -> dict[str, Any]:
     name = "text-embeddings-inference" if path in TEI_PATHS else "text-generation-inference"
     api = "OpenAI's API" if path.startswith("/v1/") else f"API of {name}"
-    content = {"required": True, "content": {media_type: body}}
+    is_sound = path not in EXAMPLES
+    body: dict[str, Any] = {"schema": _schema(table)}
+    if is_sound:
+        body["schema"]["required"] = ["file"]
+        body["schema"]["properties"]["file"] |= {"type": "string", "format": "binary"}
+    else:
+        body["example"] = EXAMPLES[path]
+    content = {"required": True, "content": {"multipart/form-data" if is_sound else "application/json": body}}
     return {"post": {"summary": api, "requestBody": content, "responses": ANSWERS}}
+
+
+def _schema(table: Table) -> dict[str, Any]:
+    """Return the schema of a request: its fields, and those that are refused unless they have no effect."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    for name, text in table.read.items():
+        _place(schema, name)["description"] = text
+    for name, refusal in table.refused.items():
+        if name.partition(".")[0] not in LISTS or "." not in name:
+            hint = f"; {refusal.hint}" if refusal.hint else ""
+            place = _place(schema, name)
+            place |= {"description": f"not supported{hint}", "enum": [None, *refusal.without_effect]}
+    return schema
+
+
+def _place(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the schema of a field, which may be one of an object within the request."""
+    first, _, rest = name.partition(".")
+    entry: dict[str, Any] = schema.setdefault("properties", {}).setdefault(first, {})
+    return _place(entry, rest) if rest else entry
 
 
 async def page(request: Request) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -12,17 +13,17 @@ from starlette.responses import JSONResponse
 from starlette.responses import Response as HttpResponse
 
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.chat import chat_prompt, messages_of
+from tallow.serving.http.chat import MAX_MESSAGES, chat_prompt, effort_variables, messages_of, rendering_of
+from tallow.serving.http.clients import client_of
+from tallow.serving.http.completions import Cut
 from tallow.serving.http.errors import ApiError
 from tallow.serving.http.fields import Fields
-from tallow.serving.http.grammars import Constrained, constrained
+from tallow.serving.http.grammars import Constrained, constrained, read_grammars, text_grammar
 from tallow.serving.http.running import Run
 from tallow.serving.http.sampling import texts_of
 from tallow.serving.http.streaming import EventStream
 from tallow.serving.requests import LENGTH
-
-PASSED = ("temperature", "top_p", "top_k", "min_p", "seed", "stop", "stream", "priority")  # as in completions
-UNSUPPORTED = ("tools", "previous_response_id", "conversation", "background", "reasoning", "prompt")
+from tallow.serving.text_model import Rendering
 
 
 class ModelResponse:
@@ -32,20 +33,15 @@ class ModelResponse:
     """
 
     def __init__(self, fields: Fields, engine: TextEngine) -> None:
-        fields.refuse(*UNSUPPORTED)
         self.engine = engine
-        values = {name: fields.get(name) for name in PASSED} | {"max_tokens": fields.get("max_output_tokens")}
-        messages = messages_of(_with_list(fields), "input")
-        if instructions := fields.text("instructions"):
-            messages = [{"role": "system", "content": instructions}, *messages]
         texts = texts_of(
-            Fields(values),
+            fields,
             engine,
-            [chat_prompt(engine, messages, None, "input")],
+            [chat_prompt(engine, _messages(fields), None, "input", _rendering(fields), Cut.of(fields, engine))],
+            lengths=("max_output_tokens",),
             default_tokens=None,
             param="input",
-            top_logprobs=None,
-            grammar=_format(fields.inner("text")),
+            grammar=_format(fields.inner("text")) or text_grammar(fields),
         )
         (self.request,) = texts.requests
         self._stream = texts.stream
@@ -57,7 +53,8 @@ class ModelResponse:
 
     async def respond(self, request: Request) -> HttpResponse:
         """Generate the text.  Raises: ApiError; ClientGone"""
-        run = Run(self.engine, [self.request], stream=self._stream)
+        await read_grammars(request, self.engine, [self.request])
+        run = Run(self.engine, [self.request], client_of(request), stream=self._stream)
         if self._stream:
             return EventStream(self._events(run), run.cancel, path=request.url.path, done=None, named=True)
         await run.finish(request)
@@ -96,9 +93,10 @@ class ModelResponse:
         is_cut = text.finish == LENGTH
         status = "incomplete" if is_cut else "completed"
         prompt = len(self.request.tokens)
+        cached = text.cached if self.engine.reports_cached else 0  # clients take no answer without the number
         usage = {
             "input_tokens": prompt,
-            "input_tokens_details": {"cached_tokens": text.cached, "cache_write_tokens": 0},
+            "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
             "output_tokens": text.tokens,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": prompt + text.tokens,
@@ -132,14 +130,23 @@ def _part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-def _with_list(fields: Fields) -> Fields:
-    """Return the fields with the messages of `input`, which may be a string or a list."""
-    value = fields.get("input")
-    messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
-    for i, item in enumerate(messages if isinstance(messages, list) else ()):
-        if isinstance(item, dict) and item.get("type") not in (None, "message"):
-            raise ApiError(f"input[{i}]: expected a message", f"input[{i}]", code="unsupported_parameter")
-    return Fields({"input": messages})
+def _messages(fields: Fields) -> list[dict[str, Any]]:
+    """Return the messages of `instructions` and `input`, which may be a string or a list.  Raises: ApiError"""
+    first = [{"role": "system", "content": text}] if (text := fields.text("instructions")) else []
+    given = fields.get("input")
+    if isinstance(given, str):
+        return [*first, {"role": "user", "content": given}]
+    for item in fields.objects("input", MAX_MESSAGES, least=1):
+        if item.text("type", "message") != "message":
+            raise ApiError(f"{item.name('type')}: expected a message", item.name("type"), code="unsupported_parameter")
+    return [*first, *messages_of(fields, "input")]
+
+
+def _rendering(fields: Fields) -> Rendering:
+    """Return how the request wants the chat template to be used.  Raises: ApiError"""
+    reasoning = fields.inner("reasoning") or Fields({})
+    rendering = rendering_of(fields)
+    return replace(rendering, variables=effort_variables(reasoning.text("effort")) | dict(rendering.variables))
 
 
 def _format(text: Fields | None) -> Constrained | None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.generation import LogitBias, LogitsProcessor, Sampler
+from tallow.generation import Sampler
 from tallow.serving.engine import TextEngine
 from tallow.serving.http.errors import TOO_LONG, ApiError
 from tallow.serving.http.fields import MAX_INTEGER, Fields
 from tallow.serving.http.grammars import Constrained
+from tallow.serving.http.rules import draft_of
 from tallow.serving.requests import TextRequest
 
-MAX_CHOICES, MAX_STOPS, MAX_LOGPROBS, MAX_BIASES = 16, 16, 20, 1024
+MAX_CHOICES, MAX_LOGPROBS = 16, 20
 PRIORITIES = 1 << 31
+MAX_LOGITS = 1 << 27
+MAX_ENTRIES = 1 << 21  # log-probabilities of prompts in an answer
 
 
 @dataclass
@@ -28,6 +31,7 @@ class Texts:
         choices: how many texts to generate for each prompt.
         prompt_tokens: of all prompts, each counted once.
         stream, usage: whether to send the text as it comes, and the number of tokens at its end.
+        each_usage: whether to send the number of tokens with each part.
     """
 
     requests: list[TextRequest]
@@ -35,6 +39,7 @@ class Texts:
     prompt_tokens: int
     stream: bool
     usage: bool
+    each_usage: bool
 
 
 def texts_of(
@@ -42,41 +47,104 @@ def texts_of(
     engine: TextEngine,
     prompts: Sequence[Sequence[int]],
     *,
+    lengths: Sequence[str] = ("max_completion_tokens", "max_tokens"),
+    choices: int = 1,
     default_tokens: int | None,
     param: str,
-    top_logprobs: int | None,
+    top_logprobs: int | None = None,
+    prompt_logprobs: int | None = None,
     grammar: Constrained | None,
 ) -> Texts:
     """Return the texts that the fields describe.
 
     Args:
-        default_tokens: the most tokens of a text if the request does not say; None for as many as fit.
+        lengths: the fields of the most tokens of a text; the first that the request has counts.
+        choices: how many texts to generate for each prompt.
+        default_tokens: the most tokens of a text if the request does not say; None for the `max_new_tokens` of the
+            model's `generation_config.json`, or else as many as fit.
         param: the field of the prompts.
+        top_logprobs, prompt_logprobs: how many of the likeliest tokens to return with each token of the texts, and of
+            the prompts; None for no log-probabilities.
         grammar: what each text must be one of.
 
     Raises:  ApiError
     """
-    choices = fields.integer("n", 1, MAX_CHOICES) or 1
-    requested = fields.integer("max_completion_tokens", 1) or fields.integer("max_tokens", 1)
+    requested = _length(fields, lengths)
     seed = fields.integer("seed", -MAX_INTEGER)
-    stop = stop_strings(fields)
-    priority = fields.integer("priority", -PRIORITIES, PRIORITIES) or 0
-    processors = processors_of(fields, engine, grammar)
+    if seed == -1:  # any seed, as in vLLM and llama.cpp
+        seed = None
+    draft = draft_of(fields, engine, grammar)
+    draft.request.top_logprobs, draft.request.prompt_logprobs = top_logprobs, prompt_logprobs
+    draft.request.priority = _priority(fields, engine)
+    if requested is None:
+        requested = default_tokens or engine.served.model.generation_config.max_new_tokens
+    if prompt_logprobs is not None:
+        _require_listable(sum(map(len, prompts)) * choices * (1 + prompt_logprobs), param)
     requests = []
     for prompt in prompts:
-        count = checked_count(engine, prompt, requested or default_tokens, param)
+        if prompt_logprobs is not None:
+            require_scorable(engine, prompt, param)
+        whole = draft.with_prompt(prompt, checked_count(engine, prompt, requested, param))
         for choice in range(choices):
             number = secrets.randbits(32) if seed is None else seed + choice
-            sample = sampler(fields, engine.served.sampling, number)
-            requests.append(TextRequest(prompt, count, sample, processors, stop, top_logprobs, priority))
-    options = fields.inner("stream_options")
+            requests.append(replace(whole, sample=sampler(fields, engine.served.sampling, number)))
+    options = fields.inner("stream_options") or Fields({})
     return Texts(
         requests,
         choices,
         sum(map(len, prompts)),
         fields.flag("stream"),
-        options is not None and options.flag("include_usage"),
+        options.flag("include_usage"),
+        options.flag("continuous_usage_stats"),
     )
+
+
+def _priority(fields: Fields, engine: TextEngine) -> int:
+    """Return the field `priority`.  Raises: ApiError, as vLLM, for one that would have no effect"""
+    priority = fields.integer("priority", -PRIORITIES, PRIORITIES) or 0
+    if priority and not engine.by_priority:
+        raise ApiError("priority: clients take turns here; start the server with --priority to obey it", "priority")
+    return priority
+
+
+def _length(fields: Fields, names: Sequence[str]) -> int | None:
+    """Return the most tokens by the first of some fields that the request has, and by llama.cpp's `n_predict`."""
+    counts = [fields.integer(name, 0) for name in names]
+    predicted = fields.integer("n_predict", -1)
+    counts.append(None if predicted == -1 else predicted)
+    return next((count for count in counts if count is not None), None)
+
+
+def prompt_logprobs(fields: Fields) -> int | None:
+    """Return how many of the likeliest tokens to return with each token of the prompt, vLLM's field.
+
+    Raises:  ApiError
+    """
+    top = fields.integer("prompt_logprobs", 0, MAX_LOGPROBS)
+    if top is not None and fields.flag("stream"):
+        raise ApiError(
+            "prompt_logprobs: a stream has none; leave out stream, or use echo and logprobs", "prompt_logprobs"
+        )
+    return top
+
+
+def require_scorable(engine: TextEngine, prompt: Sequence[int], param: str) -> None:
+    """Raise ApiError for a prompt whose logits take too much memory, of a model that reads it as a whole."""
+    model = engine.served.model
+    if model.prefill_chunk is None and len(prompt) * model.vocab_size > MAX_LOGITS:
+        most = MAX_LOGITS // model.vocab_size
+        raise ApiError(f"{param}: {len(prompt)} tokens; log-probabilities of a prompt are limited to {most}", param)
+
+
+def _require_listable(entries: int, param: str) -> None:
+    """Raise ApiError for prompts whose log-probabilities are too many: an entry takes about 500 bytes in an answer."""
+    if entries > MAX_ENTRIES:
+        raise ApiError(f"{param}: {entries} log-probabilities of prompts; the limit is {MAX_ENTRIES}", param)
+
+
+def choices_of(fields: Fields) -> int:
+    """Return how many texts to generate for each prompt."""
+    return fields.integer("n", 1, MAX_CHOICES) or 1
 
 
 def checked_count(engine: TextEngine, prompt: Sequence[int], requested: int | None, param: str) -> int:
@@ -94,6 +162,7 @@ def sampler(fields: Fields, defaults: Mapping[str, Any], seed: int) -> Sampler:
     """
     options = dict(defaults)
     limits: dict[str, tuple[float, float]] = {"temperature": (0, 2), "top_p": (0, 1), "min_p": (0, 1)}
+    limits |= {"typical_p": (1e-6, 1), "epsilon_cutoff": (0, 0.999), "eta_cutoff": (0, 0.999)}
     limits |= {"presence_penalty": (-2, 2), "frequency_penalty": (-2, 2), "repetition_penalty": (0.01, 100)}
     for name, (least, most) in limits.items():
         if (value := fields.number(name, least, most)) is not None:
@@ -103,32 +172,3 @@ def sampler(fields: Fields, defaults: Mapping[str, Any], seed: int) -> Sampler:
     if options.get("top_p") == 0:  # only the likeliest token, as OpenAI's API has it
         options |= {"top_p": 1.0, "temperature": 0.0}
     return Sampler(**options, seed=seed)
-
-
-def stop_strings(fields: Fields) -> list[str]:
-    """Return the field `stop`: a string or a list of them."""
-    stop = fields.get("stop")
-    stop = [stop] if isinstance(stop, str) else fields.items("stop", MAX_STOPS)
-    if not all(isinstance(text, str) and text for text in stop):
-        raise fields.wrong("stop", "strings that are not empty")
-    return stop
-
-
-def processors_of(fields: Fields, engine: TextEngine, grammar: Constrained | None) -> list[LogitsProcessor]:
-    """Return the processors of a request's texts, by `logit_bias` and a grammar; the texts share them."""
-    processors: list[LogitsProcessor] = []
-    if (bias := fields.inner("logit_bias")) is not None:
-        processors.append(logit_bias(fields.get("logit_bias"), bias, engine.served.model.vocab_size))
-    return processors if grammar is None else [*processors, grammar.processor(engine.served)]
-
-
-def logit_bias(values: dict[str, Any], fields: Fields, vocab_size: int) -> LogitBias:
-    """Return the processor of the field `logit_bias`, {"token id": number from -100 to 100}."""
-    biases = {}
-    if len(values) > MAX_BIASES:
-        raise ApiError(f"logit_bias: {len(values)} tokens; the limit is {MAX_BIASES}", "logit_bias")
-    for key in values:
-        if not (key.isascii() and key.isdigit() and len(key) < 10 and int(key) < vocab_size):
-            raise ApiError(f"logit_bias: {key!r:.40} is not the id of a token", "logit_bias")
-        biases[int(key)] = fields.number(key, -100, 100) or 0.0
-    return LogitBias(biases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
@@ -63,6 +64,8 @@ async def _lines(
     try:
         async for value in values:
             yield event(value, str(value["type"]) if named else None)
+            # A client that reads again what has waited, or has left, would have the event loop for itself meanwhile.
+            await asyncio.sleep(0)
         if done is not None:
             yield event(done)
     except ApiError as error:

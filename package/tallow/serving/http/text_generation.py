@@ -4,47 +4,44 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from tallow.generation.sequence import Choice
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.completions import MOST_CHARACTERS, encoded
-from tallow.serving.http.fields import Fields
-from tallow.serving.http.grammars import text_grammar
+from tallow.serving.http.clients import client_of
+from tallow.serving.http.completions import Cut, encoded
+from tallow.serving.http.errors import ApiError
+from tallow.serving.http.fields import MAX_INTEGER, Fields
+from tallow.serving.http.grammars import parameter_grammar, read_grammars
+from tallow.serving.http.large_json import large_json
+from tallow.serving.http.rules import MAX_STOPS, draft_of
 from tallow.serving.http.running import Done, Run
-from tallow.serving.http.sampling import (
-    MAX_LOGPROBS,
-    MAX_STOPS,
-    checked_count,
-    processors_of,
-    sampler,
-    stop_strings,
-)
+from tallow.serving.http.sampling import MAX_LOGPROBS, checked_count, require_scorable, sampler
 from tallow.serving.http.streaming import EventStream
-from tallow.serving.requests import LENGTH, TextRequest, Update
+from tallow.serving.requests import LENGTH, Update
 
 DEFAULT_TOKENS = 100  # as in that API
-SAMPLING = ("temperature", "top_k", "top_p")
-UNSUPPORTED = ("best_of", "typical_p", "watermark", "adapter_id", "decoder_input_details")
+SAMPLING = ("temperature", "top_k", "top_p", "typical_p")
 
 
 class Generation:
     """A request for a text.
 
+    Args:    stream: how to answer; None if the request says so, to which a list answers as on that server's root
     Raises:  ApiError for invalid fields
     """
 
-    def __init__(self, fields: Fields, engine: TextEngine) -> None:
+    def __init__(self, fields: Fields, engine: TextEngine, *, stream: bool | None) -> None:
         self.engine = engine
+        self._is_list = stream is None
+        self._stream = fields.flag("stream") if stream is None else stream
         self.prompt = fields.required_text("inputs")
         parameters = fields.inner("parameters") or Fields({}, "parameters.")
-        parameters.refuse(*UNSUPPORTED)
-        most = parameters.integer("truncate", 1, 1 << 31)
-        end = self.prompt if most is None else self.prompt[-MOST_CHARACTERS * engine.length :]
-        tokens = encoded(engine, end, "inputs")[-most if most is not None else None :]
+        tokens = encoded(engine, self.prompt, "inputs", Cut(parameters.integer("truncate", 1, MAX_INTEGER)))
         requested = parameters.integer("max_new_tokens", 1) or DEFAULT_TOKENS
         seed = parameters.integer("seed", 0)
         self.seed = secrets.randbits(32) if seed is None else seed
@@ -53,33 +50,40 @@ class Generation:
         top = parameters.integer("top_n_tokens", 0, MAX_LOGPROBS)
         self.top = top or 0
         self.has_details = parameters.flag("details")
+        self._has_prefill = parameters.flag("decoder_input_details")
+        if self._has_prefill and self._stream:
+            raise ApiError("decoder_input_details: a stream has none", "decoder_input_details")
         self.beginning = self.prompt if parameters.flag("return_full_text") else ""
-        grammar = text_grammar(parameters.inner("grammar"))
-        self.request = TextRequest(
-            tokens,
-            checked_count(engine, tokens, requested, "inputs"),
-            sampler(parameters, {} if is_random else {"temperature": 0.0}, self.seed),
-            processors_of(parameters, engine, grammar),
-            stop_strings(parameters),
-            self.top,
+        draft = draft_of(parameters, engine, parameter_grammar(parameters.inner("grammar")))
+        self.request = replace(
+            draft.with_prompt(tokens, checked_count(engine, tokens, requested, "inputs")),
+            sample=sampler(parameters, {} if is_random else {"temperature": 0.0}, self.seed),
+            top_logprobs=self.top,
+            prompt_logprobs=0 if self._has_prefill else None,
         )
+        if self._has_prefill:
+            require_scorable(engine, tokens, "inputs")
 
-    async def whole(self, request: Request) -> dict[str, Any]:
-        """Return the answer to `/generate`.  Raises: ApiError; ClientGone"""
-        run = Run(self.engine, [self.request], stream=False)
+    async def respond(self, request: Request) -> Response:
+        """Generate the text.  Raises: ApiError; ClientGone"""
+        await read_grammars(request, self.engine, [self.request])
+        if self._stream:
+            run = Run(self.engine, [self.request], client_of(request), stream=True)
+            return EventStream(self._events(run), run.cancel, path=request.url.path, done=None)
+        run = Run(self.engine, [self.request], client_of(request), stream=False)
         (text,) = await run.finish(request)
+        if self.has_details:
+            return await large_json(request, lambda: self._whole(text))
+        return JSONResponse(self._whole(text))
+
+    def _whole(self, text: Done) -> dict[str, Any] | list[dict[str, Any]]:
         answer: dict[str, Any] = {"generated_text": self.beginning + text.text}
         if self.has_details:
             tokens = [self._token(choice.token, choice.logprob) for choice in text.choices]
-            answer["details"] = self._details(text) | {"prefill": [], "tokens": tokens}
+            answer["details"] = self._details(text) | {"prefill": self._prefill(text), "tokens": tokens}
             if self.top:
                 answer["details"]["top_tokens"] = [self._tops(choice) for choice in text.choices]
-        return answer
-
-    def stream(self, request: Request) -> Response:
-        """Return the answer to `/generate_stream`: an event for each token."""
-        run = Run(self.engine, [self.request], stream=True)
-        return EventStream(self._events(run), run.cancel, path=request.url.path, done=None)
+        return [answer] if self._is_list else answer
 
     async def _events(self, run: Run) -> AsyncGenerator[dict[str, Any], None]:
         updates = run.updates()
@@ -119,6 +123,14 @@ class Generation:
 
     def _tops(self, choice: Choice) -> list[dict[str, Any]]:
         return [self._token(*top) for top in choice.top_logprobs]
+
+    def _prefill(self, text: Done) -> list[dict[str, Any]]:
+        """Return the tokens of the prompt, of which the first has no log-probability."""
+        served = self.engine.served
+        return [
+            {"id": token, "text": served.token_text(token)[0], "logprob": None if entry is None else entry[0].logprob}
+            for token, entry in zip(self.request.tokens, text.prompt, strict=False)
+        ]
 
     def _details(self, text: Done) -> dict[str, Any]:
         reason = "length" if text.finish == LENGTH else "stop_sequence" if text.by_string else "eos_token"

@@ -6,9 +6,10 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
-from tallow.generation.tools import Arguments, CallReader, Piece, Text
+from tallow.generation.tools import Arguments, Call, CallReader, Piece, Text
 from tallow.serving.http.errors import ApiError
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import Constrained, any_calls, one_call
@@ -28,15 +29,17 @@ class Tools:
         schemas: the parameters of each, by its name.
         strict: the names of those whose calls are valid even if the model chooses to make them.
         demanded: the names of those of which one must be called; empty if the model may choose.
+        most_calls: of an answer; further ones are left out.
     """
 
     entries: list[dict[str, Any]]
     schemas: dict[str, Any]
     strict: Sequence[str] = ()
     demanded: Sequence[str] = ()
+    most_calls: float = inf
 
     def grammar(self) -> Constrained | None:
-        """Return the grammar of the answer; None for any text.  Raises: ApiError for schemas that none guarantees"""
+        """Return the grammar of the answer; None for any text.  Raises: ApiError for schemas that are too long"""
         if self.demanded:
             return one_call({name: self.schemas[name] for name in self.demanded})
         if self.strict:
@@ -65,7 +68,8 @@ def tools_of(fields: Fields) -> Tools | None:
         if function.flag("strict"):
             strict.append(name)
     demanded = _demanded(fields, schemas)
-    return None if demanded is None or not entries else Tools(entries, schemas, strict, demanded)
+    most_calls = inf if fields.flag("parallel_tool_calls", True) else 1
+    return None if demanded is None or not entries else Tools(entries, schemas, strict, demanded, most_calls)
 
 
 def _demanded(fields: Fields, schemas: dict[str, Any]) -> Sequence[str] | None:
@@ -94,15 +98,19 @@ class CallDeltas:
 
     def __init__(self, tools: Tools | None) -> None:
         self.calls = 0
+        self._most_calls = inf if tools is None else tools.most_calls
         self._reader = CallReader(() if tools is None else tools.schemas, required=bool(tools and tools.demanded))
 
     def push(self, text: str) -> list[Delta]:
         """Return what a piece of text adds."""
-        return [self._delta(piece) for piece in self._reader.push(text)]
+        return self._deltas(self._reader.push(text))
 
     def finish(self) -> list[Delta]:
         """Return what was held back at the end of the text."""
-        return [self._delta(piece) for piece in self._reader.finish()]
+        return self._deltas(self._reader.finish())
+
+    def _deltas(self, pieces: Sequence[Piece]) -> list[Delta]:
+        return [self._delta(piece) for piece in pieces if not isinstance(piece, Call) or self.calls < self._most_calls]
 
     def _delta(self, piece: Piece) -> Delta:
         if isinstance(piece, Text):

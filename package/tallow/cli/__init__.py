@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
-import io
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import tallow
-from tallow.cli.terminal import one_line
+from tallow.cli.terminal import escaped_streams, one_line, report, set_encoding_errors, warnings_as_lines
 from tallow.errors import TallowError
 
 # Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
@@ -34,16 +33,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     reader, or 143 after SIGTERM.
     """
     _open_missing_streams()
-    argv = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    with escaped_streams():
+        return _status((sys.argv[1:] if argv is None else argv) or ["--help"])
+
+
+def _status(argv: Sequence[str]) -> int:
+    """Run a subcommand, report the error that ends it, and return the exit status."""
     program = "tallow"
     try:
         if sys.stdout is None:  # closed by `>&-`
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
         arguments = _parse(argv)
         program = f"tallow {arguments.command}"
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack a character
-        status = _module(arguments.command).run(arguments)
+        set_encoding_errors("replace")  # the terminal's encoding may lack a character
+        with warnings_as_lines(program):
+            status = _module(arguments.command).run(arguments)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -54,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _settle_stdout()
         return BROKEN_PIPE
     except (TallowError, OSError, MemoryError) as error:
-        print(f"{program}: error: {one_line(error)}", file=sys.stderr)
+        report(f"{program}: error: {one_line(error)}")
         _settle_stdout()
         return BAD_INPUT
 
@@ -83,6 +87,10 @@ def _module(command: str) -> ModuleType:
 
 class _Parser(argparse.ArgumentParser):
     """ArgumentParser that reports an error in one line with a hint; argparse prints the whole usage."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.color = False  # Python 3.14's colours are control characters, which `escaped_streams` shows as text
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from tallow.errors import TallowError
+from tallow.io.regular import regular
 
 PACKAGES = ("tallow", "tallow_cuda")  # tallow.cuda imports tallow_cuda to list GPUs, in a browser too
 PAGES = "_site.tar.xz"  # in the package: web/ and wasm_examples/, see hatch_build.py
@@ -77,7 +78,7 @@ def _running() -> Iterator[tuple[str, bytes]]:
 def _unpacked(wheel: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a wheel."""
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with open(wheel, "rb", opener=regular) as file, zipfile.ZipFile(file) as archive:
             yield from ((name, archive.read(name)) for name in sorted(archive.namelist()) if not name.endswith("/"))
     except zipfile.BadZipFile as error:
         raise SiteError(f"{wheel} is not a wheel") from error

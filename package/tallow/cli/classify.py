@@ -16,8 +16,8 @@ import numpy as np
 from tallow.cli.device import add_device_option
 from tallow.cli.language_model import number
 from tallow.cli.quant import add_quant_option
-from tallow.cli.terminal import one_line, print_json, printable, report
-from tallow.errors import ImageError
+from tallow.cli.terminal import one_line, print_json, report
+from tallow.errors import ImageError, escaped_line
 from tallow.io.images import read_image
 from tallow.models.images import TEMPLATE, ImageClassifier
 
@@ -91,6 +91,6 @@ def run(arguments: argparse.Namespace) -> int:
                 labels = [{"label": label, "score": float(str(score))} for label, score in best]
                 print_json({"image": path, "labels": labels})
                 continue
-            lines = [f"{score:7.2%}  {printable(label)}" for label, score in best]
-            print("\n".join([printable(path), *lines, ""] if len(paths) > 1 else lines), flush=True)
+            lines = [f"{score:7.2%}  {escaped_line(label)}" for label, score in best]
+            print("\n".join([escaped_line(path), *lines, ""] if len(paths) > 1 else lines), flush=True)
     return FAILED if failed else 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tallow.errors import ArgumentError
+from tallow.io.regular import regular_or_pipe
 
 if TYPE_CHECKING:
     from tallow.generation.constrain import Grammar
@@ -39,7 +39,7 @@ def constraint(arguments: argparse.Namespace) -> Grammar | None:
 
 
 def _read(name: str) -> str:
-    with Path(name).open("rb") as file:
+    with open(name, "rb", opener=regular_or_pipe) as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ArgumentError(f"{name} is larger than {MAX_BYTES >> 20} MiB", hint="use a smaller schema or grammar")

@@ -12,6 +12,8 @@ import threading
 from collections import defaultdict
 from pathlib import Path
 
+from tallow.io.regular import read_regular
+
 # Archives, models and pictures are compressed already.
 SUFFIXES = frozenset({".css", ".html", ".js", ".json", ".mjs", ".py", ".svg", ".wasm"})
 LEVEL = 6  # level 9 takes three times as long and saves 1 %
@@ -53,5 +55,5 @@ class GzipFiles:
         with self._locks[path]:  # two clients at once: the second waits
             kept = self._kept.get(path)
             if kept is None or kept[0] != version:
-                kept = self._kept[path] = version, gzip.compress(path.read_bytes(), LEVEL, mtime=0)
+                kept = self._kept[path] = version, gzip.compress(read_regular(path), LEVEL, mtime=0)
         return kept[1] if len(kept[1]) < size else None

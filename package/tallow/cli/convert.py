@@ -23,13 +23,12 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tallow import dtypes
 from tallow.cli.adapter import merge_adapter
-from tallow.cli.gguf_target import write_gguf
+from tallow.cli.gguf_target import llama2c_model, write_gguf
 from tallow.cli.language_model import DTYPES
 from tallow.cli.progress import Progress
 from tallow.cli.terminal import one_line, report
@@ -38,12 +37,12 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.hub import local_model
 from tallow.io import files, llama2c, safetensors
-from tallow.io.atomic import atomic_folder
 from tallow.io.contents import contents
 from tallow.io.gguf import GGUF, is_gguf
-from tallow.io.model_folder import INDEX, NAMES, copy_descriptions, has_weights, load_folder
+from tallow.io.model_folder import NAMES, copy_descriptions, has_weights, load_folder
 from tallow.io.named import named_tensors
-from tallow.io.source import open_source
+from tallow.io.regular import copy_regular
+from tallow.io.whole_folder import atomic_folder
 from tallow.models import gguf_models
 from tallow.models.auto import AutoModel
 from tallow.models.config import CONFIG, DTYPE_NAMES, read_entries, write_entries
@@ -52,7 +51,7 @@ from tallow.models.llama import Llama
 from tallow.models.llama_formats import hugging_face_form, llama2c_form
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.sentence_folder import parts_of
-from tallow.text import tokenizer
+from tallow.text import tokenizer, tokenizer_folder
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.training import vocabulary
@@ -204,12 +203,7 @@ def _file_model(source: str, dtype: dtypes.dtype | None) -> PretrainedModel:
                 source, dtype or dtypes.float32, progress=lambda done, total: progress.advance_to(done)
             )
             return model
-    if not llama2c.is_checkpoint(open_source(source)[0]):
-        raise ArgumentError(
-            f"{source} is {contents(source).format}: weights without a model config",
-            hint="pass the model's folder, a GGUF file or a llama2c checkpoint",
-        )
-    return Llama.from_llama2c(source, dtype)
+    return llama2c_model(source, dtype)
 
 
 def _write_folder(
@@ -218,17 +212,13 @@ def _write_folder(
     with atomic_folder(target) as folder:
         if os.path.isfile(source):
             _write_file_model(source, folder, dtype, adapter, has_tokenizer=tokenizer_path is not None)
-            folders = [folder]
         elif adapter is not None:
             _write_merged(Path(source), folder, dtype, adapter)
-            folders = [folder]
         else:
-            folders = list(_copy_model(Path(source), folder, dtype))
+            _copy_model(Path(source), folder, dtype)
         if tokenizer_path is not None:
             _write_tokenizer(tokenizer_path, folder)
-    for part in folders:  # an index left over in OUT would take precedence over the new weights
-        (target / part.relative_to(folder) / (WEIGHTS + INDEX)).unlink(missing_ok=True)
-    if not (target / tokenizer.FILE).exists() and os.path.isfile(source):
+    if not (target / tokenizer_folder.FILE).exists() and os.path.isfile(source):
         report(f"{target} has no tokenizer; add one with --tokenizer FILE --force")
 
 
@@ -253,23 +243,23 @@ def _write_merged(source: Path, folder: Path, dtype: dtypes.dtype | None, adapte
     model = AutoModel.from_pretrained(source, dtype)
     merge_adapter(model, adapter)
     _copy_descriptions(source, folder, dtype)
+    if not getattr(model.config, "tie_word_embeddings", True):  # as the weights are, whatever the config said
+        write_entries(read_entries(folder / CONFIG) | {"tie_word_embeddings": False}, folder / CONFIG)
     _write_weights({name: tensor.detach() for name, tensor in model.state_dict().items()}, folder)
 
 
-def _copy_model(source: Path, folder: Path, dtype: dtypes.dtype | None) -> Iterator[Path]:
-    """Copy a model's folder, with its weights as `dtype`, and yield each folder that gets weights."""
+def _copy_model(source: Path, folder: Path, dtype: dtypes.dtype | None) -> None:
+    """Copy a model's folder, with its weights as `dtype`."""
     _copy_descriptions(source, folder, dtype)
     parts = parts_of(source)
     if has_weights(source) or not any(map(has_weights, parts)):
         _write_weights(_cast_all(load_folder(source), dtype, str(source)), folder)
-        yield folder
     for part, is_read in parts.items():
         copy = folder / part.name
         copy.mkdir()
         if is_read and has_weights(part):
             _copy_descriptions(part, copy, dtype)
             _write_weights(_cast_all(load_folder(part), dtype, str(part)), copy)
-            yield copy
         else:
             _copy_all(part, copy)
 
@@ -288,7 +278,7 @@ def _copy_all(source: Path, target: Path) -> None:
         copy = target / os.path.relpath(folder, source)
         copy.mkdir(exist_ok=True)
         for name in names:
-            shutil.copyfile(os.path.join(folder, name), copy / name)
+            copy_regular(os.path.join(folder, name), copy / name)
 
 
 def _write_weights(state: Mapping[str, Tensor], folder: Path) -> None:

@@ -14,7 +14,7 @@ from tallow.cli.language_model import number
 from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import prompt_from_stdin
 from tallow.core.creation import tensor
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, escaped_line
 from tallow.hub import local_folder
 from tallow.models.auto import model_class
 from tallow.models.bert import BertForMaskedLM, BertForPreTraining
@@ -90,5 +90,6 @@ def run(arguments: argparse.Namespace) -> int:
         if index:
             print()
         for probability, token in zip(probabilities, tokens, strict=True):
-            print(f"{probability:7.2%}  {tokenizer.decode([token], skip_special_tokens=False).strip()}")
+            word = tokenizer.decode([token], skip_special_tokens=False).strip()
+            print(f"{probability:7.2%}  {escaped_line(word)}")
     return 0

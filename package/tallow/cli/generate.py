@@ -14,8 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tallow.cli.adapter import add_adapter_option, use_adapter
@@ -33,7 +32,7 @@ from tallow.cli.language_model import (
 )
 from tallow.cli.terminal import print_text, prompt_from_stdin, report
 from tallow.errors import ArgumentError
-from tallow.generation import Sampler, decode_stream, generate
+from tallow.generation import Sampler, generate, timed
 from tallow.io.gguf import is_gguf
 from tallow.models import stories
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
@@ -94,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = constraint(arguments)
     if arguments.adapter is not None and arguments.model is None:
         raise ArgumentError("--adapter without --model", hint="pass the model that the adapter was trained for")
-    model, tokenizer = _load(arguments)
+    model = _load(arguments)
     use_adapter(model, arguments.adapter)
     text = arguments.prompt if arguments.text is None else arguments.text
     if text is None:
@@ -102,77 +101,78 @@ def run(arguments: argparse.Namespace) -> int:
     if isinstance(model, Seq2SeqLM):
         _rewrite(arguments, model, text, form, started)
     else:
-        _continue(arguments, model, tokenizer, text, form, started)
+        _continue(arguments, model, text, form, started)
     return 0
 
 
 def _rewrite(arguments: argparse.Namespace, model: Seq2SeqLM, text: str, form: Grammar | None, started: float) -> None:
     """Print what an encoder-decoder model writes about the text."""
     sample = own_sampler(arguments, model.generation_config)
-    tokens = model.generate_ids(
-        model.tokenizer.encode(text),
+    generated = model.generate_ids(
+        model.tokenizer.encode_prompt(text),
         max_tokens=arguments.steps,
         sample=sample,
-        processors=_processors(form, model.tokenizer, model.stop_ids),
+        processors=_processors(form, model),
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
     )
-    clock = _clock(arguments, tokens, sample, started)
+    _report_start(arguments, sample, started)
+    tokens = timed(generated)
     try:
-        print_text(model.tokenizer.decode_stream(clock))
+        print_text(model.tokenizer.decode_stream(tokens))
     finally:
-        report(clock.summary())
+        _report_speed(tokens)
 
 
-def _continue(
-    arguments: argparse.Namespace,
-    model: CausalLM,
-    tokenizer: Llama2cTokenizer | Tokenizer,
-    text: str,
-    form: Grammar | None,
-    started: float,
-) -> None:
+def _continue(arguments: argparse.Namespace, model: CausalLM, text: str, form: Grammar | None, started: float) -> None:
     """Print the text and what a language model continues it with."""
-    prompt, stop_ids = _prompt(model, tokenizer, text)
+    prompt = model.tokenizer.encode_prompt(text)
     sample = sampler(arguments, model.generation_config)
     # run.c counts the positions it feeds to the model: all tokens but the last.
     wanted = arguments.steps or STEPS
     steps = min(wanted, model.context_length)
-    tokens = generate(
+    count = max(0, steps - len(prompt) + 1)
+    rules = model.generation_config.without_sampling.rules(prompt, count, model.stop_ids, model.vocab_size)
+    generated = generate(
         model,
         prompt,
-        max_tokens=max(0, steps - len(prompt) + 1),
+        max_tokens=count,
         sample=sample,
-        stop_ids=stop_ids,
-        processors=_processors(form, tokenizer, stop_ids),
+        stop_ids=model.stop_ids,
+        processors=[*rules, *_processors(form, model)],
         cache_dtype=CACHE_DTYPES.get(arguments.cache_dtype),
     )
-    clock = _clock(arguments, tokens, sample, started)
+    _report_start(arguments, sample, started)
     if steps < wanted:
         report(f"--steps {wanted} exceeds the model's context; stopping at {steps}")
+    if len(prompt) > steps + 1:  # run.c prints as much of it
+        text = "".join(model.tokenizer.decode_stream(prompt[: steps + 1]))
+    tokens = timed(generated)
     try:
-        if isinstance(tokenizer, Llama2cTokenizer):
-            print_text(decode_stream(tokenizer, islice(chain(prompt[1:], clock), steps), previous=prompt[0]))
-        else:
-            print_text(chain([text], tokenizer.decode_stream(clock, previous=prompt)))
+        print_text(chain([text], model.tokenizer.decode_stream(tokens, previous=prompt)))
     finally:
-        report(clock.summary())
+        _report_speed(tokens)
 
 
-def _clock(arguments: argparse.Namespace, tokens: Iterator[int], sample: Sampler | None, started: float) -> _Clock:
-    """Report what was loaded and the seed; return the tokens with a clock."""
+def _report_start(arguments: argparse.Namespace, sample: Sampler | None, started: float) -> None:
+    """Report what was loaded, and the seed."""
     report(f"loaded {arguments.model or 'stories'} in {time.perf_counter() - started:.2f} s")
     if sample is not None and sample.temperature > 0:
         report(f"seed {sample.seed}")
-    return _Clock(tokens)
 
 
-def _load(arguments: argparse.Namespace) -> tuple[CausalLM | Seq2SeqLM, Llama2cTokenizer | Tokenizer]:
+def _report_speed(tokens: timed) -> None:
+    """Report the number of tokens and their speed."""
+    report(f"{tokens.count} tokens" + (f", {tokens.per_second:.0f} tokens/s" if tokens.per_second else ""))
+
+
+def _load(arguments: argparse.Namespace) -> CausalLM | Seq2SeqLM:
+    """Load the model, with its tokenizer."""
     path, dtype = arguments.model, DTYPES.get(arguments.dtype)
     if path is None:
         if arguments.tokenizer is not None:
             raise ArgumentError("--tokenizer without --model", hint="pass both, or neither to use the built-in model")
-        story_teller, words = stories.load(dtype=dtype, device=arguments.device)
-        return quantized(story_teller, arguments.quant, arguments.dtype), words
+        story_teller, _ = stories.load(dtype=dtype, device=arguments.device)
+        return quantized(story_teller, arguments.quant, arguments.dtype)
     if not _is_llama2c(path):
         model = load_text_model(path, arguments.dtype, arguments.device, arguments.quant, (CausalLM, Seq2SeqLM))
     elif arguments.tokenizer is None:
@@ -184,13 +184,14 @@ def _load(arguments: argparse.Namespace) -> tuple[CausalLM | Seq2SeqLM, Llama2cT
         model = Llama.from_llama2c(path, dtype=dtype, device=arguments.device)
         model = quantized(model, arguments.quant, arguments.dtype)
     if arguments.tokenizer is None:
-        return model, model.tokenizer
+        return model
     if os.path.isdir(arguments.tokenizer) or arguments.tokenizer.endswith(".json"):
         model.tokenizer = Tokenizer.from_pretrained(arguments.tokenizer)
-        return model, model.tokenizer
-    if isinstance(model, Seq2SeqLM):
+    elif isinstance(model, Seq2SeqLM):
         raise ArgumentError(f"--tokenizer {arguments.tokenizer}", hint="pass the model's tokenizer.json")
-    return model, Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
+    else:
+        model.tokenizer = Llama2cTokenizer.load(arguments.tokenizer, vocab_size=model.vocab_size)
+    return model
 
 
 def _is_llama2c(path: str) -> bool:
@@ -198,43 +199,6 @@ def _is_llama2c(path: str) -> bool:
     return path.endswith(".bin") or (os.path.isfile(path) and not path.endswith(".gguf") and not is_gguf(path))
 
 
-def _prompt(model: CausalLM, tokenizer: Llama2cTokenizer | Tokenizer, text: str) -> tuple[list[int], frozenset[int]]:
-    """Return the token ids of the text, with BOS if the tokenizer adds it, and the ids that end generation."""
-    if isinstance(tokenizer, Llama2cTokenizer):
-        return tokenizer.encode(text, bos=True), frozenset(model.config.eos_token_id)
-    prompt = tokenizer.encode(text)
-    if not prompt and tokenizer.bos_token_id is not None:
-        prompt = [tokenizer.bos_token_id]
-    return prompt, model.stop_ids
-
-
-def _processors(
-    form: Grammar | None, tokenizer: Llama2cTokenizer | Tokenizer, stop_ids: frozenset[int]
-) -> list[Constraint]:
+def _processors(form: Grammar | None, model: CausalLM | Seq2SeqLM) -> list[Constraint]:
     """Return what keeps the text to its form."""
-    if form is None:
-        return []
-    from tallow.generation.constrain import Constraint, Vocabulary
-
-    return [Constraint(form, Vocabulary(tokenizer.token_bytes()), stop_ids)]
-
-
-class _Clock:
-    """Iterate over tokens and time them. The speed excludes the first token, which waits for the prompt."""
-
-    def __init__(self, tokens: Iterator[int]) -> None:
-        self._tokens = tokens
-        self._count = 0
-        self._first = self._last = 0.0
-
-    def __iter__(self) -> Iterator[int]:
-        for token in self._tokens:
-            self._last = time.perf_counter()
-            self._first = self._first or self._last
-            self._count += 1
-            yield token
-
-    def summary(self) -> str:
-        seconds = self._last - self._first
-        speed = f", {(self._count - 1) / seconds:.0f} tokens/s" if seconds > 0 else ""
-        return f"{self._count} tokens{speed}"
+    return [] if form is None else [model.constraint(form)]

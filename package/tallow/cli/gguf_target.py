@@ -16,7 +16,7 @@ from tallow.io.contents import contents
 from tallow.io.gguf import GGUF, is_gguf
 from tallow.io.gguf_layout import PLAIN
 from tallow.io.gguf_write import bits_per_weight, size_of, write
-from tallow.io.json_object import parse_object
+from tallow.io.regular import regular_or_pipe
 from tallow.io.source import open_source
 from tallow.models.auto import AutoModel, model_class
 from tallow.models.causal_lm import CausalLM
@@ -29,9 +29,10 @@ from tallow.models.llama import Llama
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.sentence_folder import modules_of
 from tallow.models.sentence_parts import Pooling
-from tallow.text import tokenizer
+from tallow.text import tokenizer_folder
 from tallow.text.gguf_tokenizer_export import gguf_entries
 from tallow.text.llama2c import Llama2cTokenizer
+from tallow.text.tokenizer import Tokenizer
 
 NAME = "general.name"
 TOKENIZER = "tokenizer."
@@ -101,19 +102,23 @@ def _transformer(source: str) -> tuple[str, int | None]:
 def _model(source: str) -> PretrainedModel:
     """Load the model of a folder, of a .safetensors file beside its config, or of a llama2c checkpoint."""
     if not os.path.isfile(source):
-        model = AutoModel.from_pretrained(source)
-    elif source.endswith(".safetensors") and (Path(source).parent / CONFIG).exists():
-        folder = Path(source).parent
+        model: PretrainedModel = AutoModel.from_pretrained(source)
+        return model
+    folder = Path(source).parent
+    if source.endswith(".safetensors") and (folder / CONFIG).exists():
         kind = model_class(folder)
-        model = kind.assemble(kind.config_class.from_json(folder / CONFIG), safetensors.load(source), source=source)
-    elif llama2c.is_checkpoint(open_source(source)[0]):
-        return Llama.from_llama2c(source)
-    else:
+        return kind.assemble(kind.config_class.from_json(folder / CONFIG), safetensors.load(source), source=source)
+    return llama2c_model(source)
+
+
+def llama2c_model(source: str, dtype: Any = None) -> Llama:
+    """Load the model of a llama2c checkpoint.  Raises: ArgumentError for a file of weights alone"""
+    if not llama2c.is_checkpoint(open_source(source)[0]):
         raise ArgumentError(
             f"{source} is {contents(source).format}: weights without a model config",
             hint="pass the model's folder, a GGUF file or a llama2c checkpoint",
         )
-    return model
+    return Llama.from_llama2c(source, dtype)
 
 
 def _tokenizer_of(source: str, path: str | None, model: PretrainedModel) -> dict[str, Any]:
@@ -122,7 +127,7 @@ def _tokenizer_of(source: str, path: str | None, model: PretrainedModel) -> dict
     if path is not None:
         return _tokenizer(Path(path), size)
     folder = _folder(source)
-    if (os.path.isfile(source) and not (folder / CONFIG).exists()) or not (folder / tokenizer.FILE).exists():
+    if (os.path.isfile(source) and not (folder / CONFIG).exists()) or not tokenizer_folder.has_tokenizer(folder):
         return {}
     try:
         return _tokenizer(folder, size)
@@ -140,14 +145,15 @@ def _importance(model: PretrainedModel, text_path: str, tokenizer_path: str | Pa
     if not isinstance(model, CausalLM):
         raise ArgumentError(f"--imatrix with a {type(model).__name__}, which is not a language model")
     try:
-        text = Path(text_path).read_text(encoding="utf-8")
+        with open(text_path, encoding="utf-8", opener=regular_or_pipe) as file:
+            text = file.read()
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{text_path} is not UTF-8 text: {error}") from error
     path = Path(tokenizer_path)
     if path.suffix == ".bin":
         ids = Llama2cTokenizer.load(path, vocab_size=model.config.vocab_size).encode(text)
     else:
-        ids = tokenizer.Tokenizer.from_pretrained(path).encode(text)
+        ids = Tokenizer.from_pretrained(path).encode(text)
     with Progress(len(ids), f"reading {text_path}", "tokens") as progress:
         return importance_of(model, ids, progress=lambda done, total: progress.advance_to(done))
 
@@ -155,8 +161,8 @@ def _importance(model: PretrainedModel, text_path: str, tokenizer_path: str | Pa
 def _tokenizer(path: Path, size: int) -> dict[str, Any]:
     if path.is_file() and path.suffix != ".json":
         return Llama2cTokenizer.load(path, vocab_size=size).gguf_form()
-    path, text, config = tokenizer.read_files(path)
-    return gguf_entries(parse_object(text.encode(), str(path), tokenizer.MAX_DEPTH), config, size, str(path))
+    files = tokenizer_folder.read_folder(path)
+    return gguf_entries(files.entries, files.config, size, str(files.path))
 
 
 def _name(title: str) -> str:

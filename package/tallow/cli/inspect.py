@@ -1,6 +1,8 @@
 """`tallow inspect`: show the contents of a weights file without loading it, and check the weights for NaN.
 
-Supports safetensors, PyTorch, NumPy, GGUF and llama2c files, and Hugging Face model folders.
+Supports safetensors, PyTorch, NumPy, GGUF and llama2c files, and Hugging Face model folders. For the folder of a
+model that tallow has, it also reports the weights that loading drops, keeps apart, renames or makes new. With --strict,
+a folder's config.json must hold only entries that tallow knows; without it, loading reports the others in a warning.
 """
 
 from __future__ import annotations
@@ -11,11 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from tallow.cli.terminal import print_json, size_text
+from tallow.errors import TallowError, escaped, escaped_line
 from tallow.io.contents import Contents, Entry, contents
 from tallow.io.gguf_layout import TYPES
 from tallow.io.model_folder import has_weights
 from tallow.io.non_finite import non_finite
-from tallow.models.sentence_folder import parts_of
+from tallow.io.safetensors import FOREIGN
+from tallow.models.auto import AutoModel, model_class
+from tallow.models.config import CONFIG
+from tallow.models.loading_report import LoadingReport
+from tallow.models.sentence_folder import modules_of, parts_of
 
 LONGEST = 100  # characters shown of a value
 SIZED = {*TYPES.values()}  # formats of GGUF whose sizes are known
@@ -28,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", action="store_true", help="read all weights, and report tensors that hold NaN or infinities"
     )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse a folder if its model does not know an entry of its config.json",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,17 +48,44 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:  CheckpointError, OSError
     """
     path = Path(arguments.file)
+    if arguments.strict:
+        _check_config(path)
     summary = _contents(path)
     damaged = _damaged(path) if arguments.check else None
+    report = _loading_report(path, summary)
     if arguments.json:
-        print_json(asdict(summary) | ({} if damaged is None else {"non_finite": damaged}), indent=1)
+        loading = {} if report is None else {"loading_report": asdict(report)}
+        print_json(asdict(summary) | loading | ({} if damaged is None else {"non_finite": damaged}), indent=1)
     else:
         _print(summary)
+        if report is not None and str(report):
+            print(f"\n{escaped(str(report))}")
         for name in damaged or ():
-            print(f"{_printable(name)} holds NaN or infinities")
+            print(f"{escaped_line(name)} holds NaN or infinities")
         if damaged == []:
             print("all weights are finite")
     return 1 if damaged else 0
+
+
+def _loading_report(path: Path, summary: Contents) -> LoadingReport | None:
+    """Return the report of the model in a folder; None for a file, for a folder that tallow does not load, and for one
+    with dtypes that loading converts, which takes memory."""
+    if not (path / CONFIG).is_file() or any(entry.dtype in FOREIGN for entry in summary.tensors):
+        return None
+    try:
+        return AutoModel.from_pretrained(path).loading_report
+    except (TallowError, OSError):  # what the folder holds is still worth showing
+        return None
+
+
+def _check_config(path: Path) -> None:
+    """Read the config.json of a model's folder, or of the transformer in a sentence-transformers folder, strictly.
+
+    Raises:  CheckpointError
+    """
+    folders = [place for kind, place in modules_of(path) if kind == "Transformer"] or [path]
+    for folder in folders:
+        model_class(folder).config_class.from_json(folder / CONFIG, strict=True)
 
 
 def _damaged(path: Path) -> list[str]:
@@ -83,14 +122,15 @@ def _contents(path: Path) -> Contents:
 def _print(summary: Contents) -> None:
     print(f"format  {summary.format}")
     if summary.metadata:
-        width = max(map(len, summary.metadata))
+        names = list(map(escaped_line, summary.metadata))
+        width = max(map(len, names))
         print()
-        for name, value in summary.metadata.items():
-            print(f"{_printable(name):<{width}}  {_short(value)}")
+        for name, value in zip(names, summary.metadata.values(), strict=True):
+            print(f"{name:<{width}}  {_short(value)}")
     if summary.tensors:
         rows = [
             (
-                _printable(e.name),
+                escaped_line(e.name),
                 e.dtype,
                 " x ".join(map(str, e.shape)) or "scalar",
                 size_text(e.bytes),
@@ -135,10 +175,5 @@ def _short(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     if isinstance(value, list | tuple) and len(text) > LONGEST:
         text = f"[{len(value):,} values] {text}"
-    text = _printable(text)
+    text = escaped_line(text)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-
-
-def _printable(text: str) -> str:
-    """Escape control characters: text from a file could move the cursor or worse."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -124,7 +124,11 @@ def add_sampling_options(parser: argparse.ArgumentParser, *, temperature: float,
 
 
 def sampler(arguments: argparse.Namespace, config: GenerationConfig) -> Sampler:
-    """Return the sampler for the options of `add_sampling_options`. Defaults: `config`, then the command's own."""
+    """Return the sampler for the options of `add_sampling_options`. Defaults: `config`, then the command's own.
+
+    Warns:  TallowWarning if the config asks for beams
+    """
+    config.warn_of_beams("this command")
     defaults = arguments.sampling | {"repetition_penalty": config.repetition_penalty}
     options = (defaults if config.do_sample is None else config.sampling) | _overrides(arguments)
     return _sampler(arguments, options)

@@ -88,7 +88,8 @@ class _Percentage:
         print(f"\r{self._shown}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        print(f"\r{' ' * len(self._shown)}\r", end="", file=sys.stderr, flush=True)
+        print(f"\r{' ' * len(self._shown)}", end="", file=sys.stderr)
+        print("\r", end="", file=sys.stderr, flush=True)
 
     close = clear
 

@@ -29,11 +29,14 @@ from typing import Any
 
 import tallow
 from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
+from tallow.cli.patient_stderr import patient_stderr
 from tallow.cli.terminal import report, unusable_address
 from tallow.distributed.mpi import is_launched, world
 from tallow.errors import ArgumentError, MissingPackageError
 from tallow.generation.prefix_pages import PAGE
 from tallow.generation.slots import Slots, open_slots
+from tallow.io.regular import regular
+from tallow.kernels import library
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.sentence import SentenceEncoder
 from tallow.models.sparse_encoder import SparseEncoder
@@ -42,7 +45,9 @@ from tallow.models.whisper import Whisper
 from tallow.serving.catalog import GLOSSES, Catalog, built_in_encoder, built_in_speech, built_in_texts
 from tallow.serving.encoding import embedder, labeller, weigher
 from tallow.serving.engine import TextEngine
-from tallow.serving.replicas import SOCKET, Replicas, end_with_parent
+from tallow.serving.http.limits import NO_DEADLINES, Deadlines, room
+from tallow.serving.http.listener import listen, listen_at
+from tallow.serving.replicas import SOCKET, TIMEOUT_S, Replicas, end_with_parent
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
 
@@ -51,7 +56,21 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PREFIX_MIB = 512
 LENGTH = 4096  # the most tokens of a text by default, which bounds the memory of keys and values
 
+PRIVATE, SHARED, OFF = "private", "shared", "off"
+
 positive = number(int, "1 or more", lambda n: n >= 1)
+
+
+def _prefix_cache(text: str) -> str | int:
+    """Return a mode of --prefix-cache, or the MiB of a private one."""
+    if text in (PRIVATE, SHARED, OFF):
+        return text
+    return number(int, f"{PRIVATE}, {SHARED}, {OFF}, or 0 or more MiB", lambda n: n >= 0)(text)
+
+
+def _prefix_mib(arguments: argparse.Namespace) -> int:
+    mode = arguments.prefix_cache
+    return mode if isinstance(mode, int) else 0 if mode == OFF else arguments.prefix_cache_mib
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +89,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slots", metavar="N", type=positive, default=8, help="texts to generate at once (default: %(default)s)"
     )
     limits.add_argument(
-        "--queue", metavar="N", type=positive, default=128, help="requests that may wait (default: %(default)s)"
+        "--queue",
+        metavar="N",
+        type=positive,
+        default=128,
+        help="requests of a client that may wait (default: %(default)s)",
     )
     limits.add_argument(
         "--length",
@@ -80,10 +103,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     limits.add_argument(
         "--prefix-cache",
-        metavar="MIB",
-        type=number(int, "0 or more", lambda n: n >= 0),
+        metavar="MODE",
+        type=_prefix_cache,
+        default=PRIVATE,
+        help="which prompts with the same beginning use the keys and values of a prompt: private for those of the same "
+        "client, shared for all, off for none; or the MiB of --prefix-cache-mib (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--prefix-cache-mib",
+        metavar="N",
+        type=positive,
         default=PREFIX_MIB,
-        help="memory for keys and values of prompts, which prompts with the same beginning use (default: %(default)s)",
+        help="memory for keys and values of prompts (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--report-cached-tokens",
+        action="store_true",
+        help="tell clients how much of a prompt was known also with --prefix-cache shared, where it confirms guesses",
     )
     limits.add_argument(
         "--time-limit",
@@ -92,8 +128,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end a text after S seconds, and refuse requests that wait for longer (default: no limit)",
     )
     limits.add_argument(
-        "--max-body", metavar="MIB", type=positive, default=32, help="the largest request (default: %(default)s)"
+        "--max-body",
+        metavar="MIB",
+        type=positive,
+        default=32,
+        help="the largest request with a file (default: %(default)s)",
     )
+    limits.add_argument(
+        "--max-json", metavar="MIB", type=positive, default=4, help="the largest other request (default: %(default)s)"
+    )
+    _add_connection_options(limits)
     add_cache_option(limits)
     limits.add_argument(
         "--batch-invariant",
@@ -108,6 +152,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         help="processes with the models, behind one address; they share the processors (default: %(default)s)",
     )
+    server.add_argument(
+        "--replica-timeout",
+        metavar="S",
+        type=positive,
+        default=TIMEOUT_S,
+        help="start a replica again that has not answered for S seconds, or computes a step for ten times as long "
+        "(default: %(default)g)",
+    )
     server.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     server.add_argument(
         "--port",
@@ -117,13 +169,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="port; 0 chooses a free one (default: %(default)s)",
     )
     server.add_argument(
-        "--api-key", metavar="KEY", help=f"key that clients must send (default: the variable {KEY_VARIABLE}, or none)"
+        "--api-key",
+        metavar="KEY",
+        action="append",
+        help="key that clients must send; may be given several times, and tells clients apart then "
+        f"(default: those of the variable {KEY_VARIABLE}, divided by commas, or none)",
+    )
+    server.add_argument(
+        "--priority", action="store_true", help="obey the field priority of requests, which is refused otherwise"
     )
     server.add_argument(
         "--cors", metavar="ORIGIN", action="append", default=[], help="a page's origin that may call the server"
     )
     server.add_argument("--tls-certificate", metavar="FILE", help="certificate in PEM, for HTTPS")
     server.add_argument("--tls-key", metavar="FILE", help="the certificate's private key in PEM")
+    server.add_argument(
+        "--strict-fields", action="store_true", help="refuse requests with unknown fields, which are ignored otherwise"
+    )
     server.add_argument("--warmup", action="store_true", help="compute with each model before /ready answers 200")
     server.add_argument(
         "--drain-timeout",
@@ -138,29 +200,72 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     server.add_argument("--log-requests", action="store_true", help="log the text of requests, prompts included")
 
 
+def _add_connection_options(limits: argparse._ArgumentGroup) -> None:
+    limits.add_argument(
+        "--connections",
+        metavar="N",
+        type=positive,
+        help="connections at once; further ones are refused (default: half of the files that a process may open)",
+    )
+    limits.add_argument(
+        "--connections-per-address",
+        metavar="N",
+        type=positive,
+        help="connections of one address; behind a proxy all have the proxy's (default: half of --connections)",
+    )
+    waits = {
+        "head": "for the head of a request",
+        "body": "for the body of a request",
+        "write": "for a client that takes nothing of its answer",
+        "idle": "for another request on a connection",
+    }
+    for name, what in waits.items():
+        limits.add_argument(
+            f"--{name}-timeout",
+            metavar="S",
+            type=number(float, "a number above 0", lambda s: s > 0),
+            default=getattr(Deadlines, f"{name}_s"),
+            help=f"seconds to wait {what} (default: %(default)g)",
+        )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C.
 
     Raises:  TallowError, OSError for invalid input; KeyboardInterrupt after Ctrl-C
     """
+    with patient_stderr() as drain_stderr:
+        return _run(arguments, drain_stderr)
+
+
+def _run(arguments: argparse.Namespace, on_end: Callable[[], None]) -> int:
     try:
         from tallow.serving.http.app import make_app
         from tallow.serving.http.application import Access
         from tallow.serving.http.front import make_front
-        from tallow.serving.http.server import listen, listen_at, serve
+        from tallow.serving.http.server import serve
     except ModuleNotFoundError as error:
         raise MissingPackageError(str(error.name), "tallow serve", "serve") from error
     if (arguments.tls_key is None) != (arguments.tls_certificate is None):
         raise ArgumentError("--tls-certificate and --tls-key belong together", hint="pass both or neither")
     for path in filter(None, (arguments.tls_key, arguments.tls_certificate)):
-        Path(path).open("rb").close()  # an error of the module ssl does not name the file
-    ends = {"drain_timeout_s": arguments.drain_timeout, "log_level": arguments.log_level}
-    app_options = {"warmup": arguments.warmup, "version": tallow.__version__}
+        open(path, "rb", opener=regular).close()  # the module ssl waits for pipes, and its errors do not name the file
+    ends = {"drain_timeout_s": arguments.drain_timeout, "log_level": arguments.log_level, "on_end": on_end}
+    free = room(arguments.connections, arguments.connections_per_address)
+    deadlines = Deadlines(
+        arguments.head_timeout, arguments.body_timeout, arguments.write_timeout, arguments.idle_timeout
+    )
+    app_options = {
+        "warmup": arguments.warmup,
+        "version": tallow.__version__,
+        "strict_fields": arguments.strict_fields,
+    }
     if (path := os.environ.pop(SOCKET, None)) is not None:
-        app = make_app(load(arguments), Access(most_bytes=arguments.max_body << 20), **app_options)
-        listener = listen_at(path)
+        limits = {"most_bytes": arguments.max_body << 20, "most_json": arguments.max_json << 20}
+        app = make_app(load(arguments), Access(**limits, is_replica=True), **app_options)
+        listener = listen_at(path, free)
         end_with_parent(path)
-        serve(app, listener, **ends | {"log_level": "error"})
+        serve(app, listener, deadlines=NO_DEADLINES, **ends | {"log_level": "error"})  # its only client is the front
         return 0
     load_catalog = partial(load, arguments)
     if is_launched() and world().size > 1:
@@ -173,30 +278,34 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         load_catalog = partial(load, arguments, divided.load, open_divided_slots)
     try:  # before a model is loaded
-        listener = listen(arguments.host, arguments.port)
+        listener = listen(arguments.host, arguments.port, free, says_why=arguments.tls_key is None)
     except (OSError, UnicodeError) as error:
         raise unusable_address(arguments.host, arguments.port, error) from error
-    access = Access(
-        arguments.api_key or os.environ.get(KEY_VARIABLE) or None,
-        arguments.max_body << 20,
-        tuple(arguments.cors),
-        LOOPBACK if arguments.host in LOOPBACK else None,
-        arguments.log_requests,
-    )
-    if arguments.replicas > 1:
-        replicas = Replicas(arguments.replicas, [sys.executable, "-m", "tallow", *sys.argv[1:]])
-        replicas.start()
-        app = make_front(replicas, access)
-    else:
-        app = make_app(load_catalog(), access, **app_options)
-    _report_address(arguments, listener.getsockname()[1], access.api_key)
-    serve(app, listener, **ends, certificate=arguments.tls_certificate, key=arguments.tls_key)
+    with listener:  # closed if a model cannot be loaded
+        access = Access(
+            tuple(arguments.api_key or filter(None, os.environ.get(KEY_VARIABLE, "").split(","))),
+            arguments.max_body << 20,
+            arguments.max_json << 20,
+            tuple(arguments.cors),
+            LOOPBACK if arguments.host in LOOPBACK else None,
+            arguments.log_requests,
+        )
+        if arguments.replicas > 1:
+            replicas = Replicas(
+                arguments.replicas, [sys.executable, "-m", "tallow", *sys.argv[1:]], arguments.replica_timeout
+            )
+            replicas.start()
+            app = make_front(replicas, access, shares_prefixes=arguments.prefix_cache == SHARED)
+        else:
+            app = make_app(load_catalog(), access, **app_options)
+        _report_address(arguments, listener.getsockname()[1], has_key=bool(access.api_keys))
+        serve(app, listener, deadlines=deadlines, **ends, certificate=arguments.tls_certificate, key=arguments.tls_key)
     return 0
 
 
-def _report_address(arguments: argparse.Namespace, port: int, key: str | None) -> None:
-    if key is None and arguments.host not in LOOPBACK:
-        report(f"warning: anybody who reaches {arguments.host} can use this server; --api-key sets a key")
+def _report_address(arguments: argparse.Namespace, port: int, *, has_key: bool) -> None:
+    if not has_key and arguments.host not in LOOPBACK:
+        report(f"tallow serve: warning: anybody who reaches {arguments.host} can use this server; --api-key sets a key")
     scheme = "http" if arguments.tls_key is None else "https"
     name = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     report(f"serving on {scheme}://{name}:{port}/v1")
@@ -219,12 +328,14 @@ def load(
 
     Raises:  TallowError, OSError
     """
+    library.share_arena()
     started = time.perf_counter()
     catalog = Catalog()
     names = (arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe)
     device, quant = arguments.device, arguments.quant
     if arguments.model is not None:
         model = text_model(arguments)
+        model.generation_config.warn_of_beams("a server")
         served = TextModel(_public(arguments.model), model, model.tokenizer)
         catalog.texts[served.name] = _text_engine(arguments, served, open_slots)
     elif not any(names):
@@ -261,10 +372,17 @@ def load(
 def _text_engine(arguments: argparse.Namespace, served: TextModel, open_slots: Callable[..., Slots]) -> TextEngine:
     options = _slot_options(arguments, served.model)
     engine = TextEngine(
-        served, queue=arguments.queue, time_limit_s=arguments.time_limit, open_slots=open_slots, **options
+        served,
+        queue=arguments.queue,
+        time_limit_s=arguments.time_limit,
+        by_priority=arguments.priority,
+        shares_prefixes=arguments.prefix_cache == SHARED,
+        reports_cached=arguments.prefix_cache != SHARED or arguments.report_cached_tokens,
+        open_slots=open_slots,
+        **options,
     )
     report(f"{served.name}: {arguments.slots} texts of at most {engine.length} tokens at once")
-    report(f"{served.name}: {arguments.prefix_cache} MiB for {engine.most_pages * PAGE} tokens of known prompts")
+    report(f"{served.name}: {_prefix_mib(arguments)} MiB for {engine.most_pages * PAGE} tokens of known prompts")
     return engine
 
 
@@ -274,7 +392,7 @@ def _slot_options(arguments: argparse.Namespace, model: CausalLM) -> dict[str, A
         "slots": arguments.slots,
         "length": arguments.length or min(model.context_length, LENGTH),
         "cache_dtype": CACHE_DTYPES.get(arguments.cache_dtype),
-        "prefix_bytes": arguments.prefix_cache << 20,
+        "prefix_bytes": _prefix_mib(arguments) << 20,
         "batch_invariant": arguments.batch_invariant,
     }
 

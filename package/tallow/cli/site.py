@@ -2,7 +2,7 @@
 
 index.html, service-worker.js         the front page; offline use, and isolation for hosts that cannot send headers
 web/, wasm_examples/                  as in the checkout
-site.json                             the paths of the runtime, additional models to offer, and a hash of the pages
+site.json                             paths of the runtime, hashes of its files, models to offer, a hash of the pages
 runtime/pyodide-lock.json             NumPy and tallow, with their hashes
 runtime/python-<hash>/                with a copy of Pyodide: Python in parts, see parts.py
 runtime/<hash>/tallow-*.whl           the hash in the path prevents stale copies
@@ -17,7 +17,8 @@ import hashlib
 import json
 import shutil
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +31,12 @@ from tallow.cli.pyodide_packages import copy_packages
 from tallow.cli.shared_module import write_shared_module
 from tallow.cli.snapshot import Runtime, write_snapshot
 from tallow.cli.template_engine import pack_template_engine
+from tallow.io.regular import read_regular
+from tallow.io.whole_folder import replaced_folder
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
+ENTRY, DESCRIPTION = "index.html", "site.json"
 STDLIB = "python_stdlib.zip"
 STDLIB_PLACE, SITE_PACKAGES = "/lib/python314.zip", "/lib/python3.14/site-packages"  # where Pyodide puts them
 MODULE = "pyodide.asm.wasm"
@@ -121,6 +125,18 @@ def _copy_pages(out: Path) -> None:
     (out / "web" / "tsconfig.json").unlink()
 
 
+@contextmanager
+def replaced_site(out: Path) -> Iterator[Path]:
+    """Make a temporary folder, which takes the place of a site as a whole if the block succeeds.
+
+    Raises:  SiteError if `out` contains anything else
+    """
+    if out.is_dir() and any(out.iterdir()) and not (out / DESCRIPTION).is_file():
+        raise SiteError(f"{out} is neither empty nor a site", hint="choose another folder, or empty it")
+    with replaced_folder(out, ENTRY) as stage:
+        yield stage
+
+
 def build_site(
     out: Path,
     *,
@@ -131,29 +147,25 @@ def build_site(
     models: Iterable[dict[str, Any]] = (),
     encoders: Iterable[dict[str, Any]] = (),
 ) -> bool:
-    """Write the site to the folder `out`, which must be empty or contain a site.
+    """Write the site to an empty folder, such as that of `replaced_site`.
 
     With a copy of Pyodide and Node to run it, the standard library, NumPy and tallow are compiled to bytecode.
 
     Args:
         wheel: any wheel of tallow, from which the files for pages are taken; None for the running tallow.
         pyodide: a copy of Pyodide made by scripts/fetch_pyodide.py; None for its CDN.
-        tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_tokenizers.py; None for a CDN.
-        markdown: likewise, made by scripts/fetch_markdown.py.
+        tokenizers: a copy of Hugging Face's tokenizers made by scripts/fetch_npm.py; None for a CDN.
+        markdown: likewise, of the libraries that render Markdown.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
         encoders: sentence encoders for the bert page, {"name", "bytes", "files": {name in the folder: URL}}.
 
     Returns:  whether the site contains bytecode
 
-    Raises:  SiteError if `out` contains anything else, or `pyodide` is not the required release
+    Raises:  SiteError if `pyodide` is not the required release
     """
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / "site.json").is_file():
-            raise SiteError(f"{out} is neither empty nor a site", hint="choose another folder, or empty it")
-        shutil.rmtree(out)
     _copy_pages(out)
-    # Both belong at the root: index.html is the front page, and a service worker's folder is its scope.
-    for name in ("index.html", "service-worker.js"):
+    # Both belong at the root: the front page, and a service worker, whose folder is its scope.
+    for name in (ENTRY, "service-worker.js"):
         (out / "web" / name).rename(out / name)
     worker = out / "web" / "worker.js"
     worker.write_text(join_modules(worker), encoding="utf-8")
@@ -186,7 +198,8 @@ def build_site(
         installed = (runtime / base / NUMPY_WHEEL, page_wheel, *([jinja] if jinja else []))
         whole = Runtime(pyodide, runtime / base / STDLIB, STDLIB_PLACE, installed, SITE_PACKAGES)
         snapshot = write_snapshot(whole, out, runtime)
-    fill_place(out / "index.html", "package", _link(f"runtime/{digest[:8]}/{page_wheel.name}", "The wheel for Pyodide"))
+    libraries = _copy_libraries(runtime, tokenizers, markdown)
+    fill_place(out / ENTRY, "package", _link(f"runtime/{digest[:8]}/{page_wheel.name}", "The wheel for Pyodide"))
     site = {
         "version": _version(out),
         "pyodide": CDN if pyodide is None else f"runtime/{base}",
@@ -194,11 +207,12 @@ def build_site(
         "snapshot": snapshot and snapshot | {"url": f"runtime/{snapshot['url']}"},
         "lock": "runtime/pyodide-lock.json",
         "parts": f"runtime/{parts}/" if parts else None,
-        "libraries": _copy_libraries(runtime, tokenizers, markdown),
+        "files": _hashes(out, runtime),
+        "libraries": libraries,
         "models": list(models),
         "encoders": list(encoders),
     }
-    _write_json(out / "site.json", site)
+    _write_json(out / DESCRIPTION, site)
     return bytecode
 
 
@@ -244,7 +258,7 @@ def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
 def _copy_pyodide(source: Path, runtime: Path) -> str:
     """Copy the files of Pyodide that pages load, with bytecode if possible. Return the folder's name with a slash."""
     try:
-        version = json.loads((source / "package.json").read_text(encoding="utf-8"))["version"]
+        version = json.loads(read_regular(source / "package.json"))["version"]
     except (ValueError, TypeError, KeyError) as error:
         raise SiteError(f"{source / 'package.json'} contains no version", hint="run fetch_pyodide.py") from error
     if version != PYODIDE_VERSION:
@@ -287,6 +301,12 @@ def _write_parts(runtime: Path, wheel: Path, pyodide: Path, jinja: Path | None) 
     name = f"python-{hashlib.sha256(digests.encode()).hexdigest()[:8]}"
     folder.rename(runtime / name)
     return name
+
+
+def _hashes(out: Path, runtime: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file in a folder of `runtime`: the service worker keeps these for ever."""
+    files = (path for path in sorted(runtime.glob("*/**/*")) if path.is_file())
+    return {path.relative_to(out).as_posix(): _sha256(path) for path in files}
 
 
 def _sha256(path: Path) -> str:

@@ -25,7 +25,7 @@ from tallow.cli.cache import cache_folder, cache_key
 from tallow.cli.node import RELAXED_SIMD, run_in_node
 from tallow.cli.parts import START_MODULES
 
-FORMAT = 2
+FORMAT = 3
 SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")
 STATE, REWRITER = "snapshot_state.py", "memory-type.js"  # in web/
 TIMEOUT_S = 300  # it takes a minute on a slow machine
@@ -41,6 +41,7 @@ KERNELS = ".wasm"  # needed soon, if not in the memory: so these get files of th
 # Of models that users choose: for one module that is not in the memory, a page fetches tallow's whole wheel.
 CHOSEN = "from tallow.models import Falcon, GPT2, Gemma3, Mistral, Phi3, Qwen3, gguf_models"
 TALLOW_NAME = r"\b(?:tl|tallow)\.([a-z]\w*)\("  # a function that a page calls
+BLOCK_BYTES = 1 << 19  # as in web/sha256.js
 NAME_LENGTHS = 26  # where a zip file's local header has the lengths of name and extra field, which end it
 
 Tree = dict[str, Any]
@@ -176,9 +177,20 @@ def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dic
         **linking,
         "format": FORMAT,
         "packages": [wheel.name.split("-")[0] for wheel in runtime.wheels],
-        "memory": {**linking["memory"], "url": MEMORY, "sha256": hashlib.sha256(packed).hexdigest()},
+        "memory": {
+            **linking["memory"],
+            "url": MEMORY,
+            "sha256": hashlib.sha256(packed).hexdigest(),
+            "unpackedHash": block_hash(gzip.decompress(packed)),
+        },
         "layout": {"archives": [_file(f"../{_in_site(wheel)}", wheel) for wheel in runtime.wheels], "tree": tree},
     }
+
+
+def block_hash(data: bytes) -> str:
+    """Return the SHA-256 of the SHA-256 of each block, in hexadecimal, as `blockHash` of web/sha256.js does."""
+    blocks = (data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES))
+    return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
 
 
 def _put(tree: Tree, path: str, file: list[Any]) -> None:

@@ -25,6 +25,7 @@ from urllib.parse import quote, unquote, urlsplit
 from tallow.cli.byte_range import Unsatisfiable, requested_range
 from tallow.cli.content_encoding import SUFFIXES, GzipFiles, accepts_gzip, is_far
 from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
+from tallow.io.regular import regular
 
 MODELS = "/models/"
 CHUNK_BYTES = 1 << 16
@@ -137,7 +138,7 @@ class SiteHandler(BaseHTTPRequestHandler):
         if f"{path}/" in self.server.files:
             return self._redirect(f"{quote(path, errors='surrogateescape')}/{query}")
         try:
-            file = self.server.files[path].open("rb")
+            file = open(self.server.files[path], "rb", opener=regular)  # noqa: SIM115 - its errors are not those of sending
         except (KeyError, OSError):  # unknown, or deleted since
             return self.send_error(HTTPStatus.NOT_FOUND)
         with file:

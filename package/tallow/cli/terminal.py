@@ -4,41 +4,103 @@ from __future__ import annotations
 
 import codecs
 import errno
-import io
 import json
+import re
 import socket
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, TallowWarning, escaped
 
-# Control characters, which could move a terminal's cursor or worse. run.c omits them too.
-CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - set(map(ord, "\t\n\v\f\r")))
 MAX_PROMPT_CHARACTERS = 16 << 20  # exceeds every model's context
 JSON_ESCAPES = "tallow.json_escapes"
 UNITS = ("bytes", "KB", "MB", "GB", "TB")
+# What progress bars write to redraw a line: to its start, and then as many lines up as there are bars below.
+REDRAWN = re.compile(r"\r|(?:\x1b\[A)+\Z")
+
+
+class EscapedStream:
+    """A text stream that writes control characters as escapes: names and texts of others could command the terminal.
+
+    Args:
+        stream: the one to write to; its other attributes are those of this stream.
+        has_bars: let writes begin with what progress bars write to redraw a line.
+    """
+
+    def __init__(self, stream: TextIO, *, has_bars: bool) -> None:
+        self._stream, self._has_bars = stream, has_bars
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write a text with escapes; return its length without them."""
+        start = REDRAWN.match(text) if self._has_bars else None
+        kept = start.end() if start else 0
+        self._stream.write(text[:kept] + escaped(text[kept:]))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each line as `write`."""
+        for line in lines:
+            self.write(line)
+
+
+@contextmanager
+def escaped_streams() -> Iterator[None]:
+    """Escape control characters on stderr, and on stdout if it is a terminal; what is piped keeps its characters."""
+    usual = sys.stdout, sys.stderr
+    if sys.stdout is not None and sys.stdout.isatty():
+        sys.stdout = cast(TextIO, EscapedStream(sys.stdout, has_bars=False))
+    sys.stderr = cast(TextIO, EscapedStream(sys.stderr, has_bars=True))
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = usual
 
 
 def print_text(pieces: Iterable[str]) -> None:
     """Write each piece immediately, and a newline at the end, even if interrupted."""
     try:
         for piece in pieces:
-            sys.stdout.write(printable(piece))
+            sys.stdout.write(piece)
             sys.stdout.flush()
     finally:
         sys.stdout.write("\n")
         sys.stdout.flush()
 
 
-def printable(text: str) -> str:
-    """Return the text without control characters."""
-    return text.translate(CONTROLS)
-
-
 def report(line: str) -> None:
-    """Print a message to stderr."""
-    print(line, file=sys.stderr, flush=True)
+    """Print a message to stderr. One that is full or that nobody reads ends no command."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def warnings_as_lines(program: str) -> Iterator[None]:
+    """Print warnings about files as one line: Python would add a place in the code of tallow."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, TallowWarning):
+            report(f"{program}: warning: {message}")
+        else:
+            usual(message, category, filename, lineno, file, line)
+
+    with warnings.catch_warnings():
+        usual, warnings.showwarning = warnings.showwarning, show
+        # Python remembers what it has shown once, without limit; a server meets many files. `-W` has precedence.
+        warnings.filterwarnings("always", category=TallowWarning, append=True)
+        yield
 
 
 def print_json(value: Any, indent: int | None = None) -> None:
@@ -48,9 +110,14 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 def write_json(text: str) -> None:
     """Write text that is already JSON; escapes as in `print_json`."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors=JSON_ESCAPES)
+    set_encoding_errors(JSON_ESCAPES)
     sys.stdout.write(text)
+
+
+def set_encoding_errors(errors: str) -> None:
+    """Set how stdout writes characters that its encoding lacks, if it has an encoding."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors=errors)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -24,6 +24,7 @@ import math
 import os
 import signal
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from tallow.cli.language_model import DTYPES, load_language_model, number
 from tallow.cli.terminal import report
 from tallow.errors import ArgumentError
 from tallow.hub import local_model
+from tallow.io.atomic import made_folder
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
 from tallow.models.llama import Llama, LlamaConfig
@@ -202,28 +204,27 @@ def run(arguments: argparse.Namespace) -> int:
     texts = _read_inputs(arguments) if is_first else None
     model = _known_model(arguments, device)
     adapter = adapted(model, config, arguments.seed)
-    if is_first:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-    corpus = _corpus(arguments, texts, model, processes)
-    del texts
-    if model is None:
-        model = _new_model(arguments, corpus, device)
-    training = _training(arguments, model, adapter, corpus, processes)
-    if is_first:
-        parameters = sum(each.numel() for each in model.parameters() if each.requires_grad)
-        where = f" in {processes.size} processes" if processes.size > 1 else ""
-        report(f"{parameters} parameters, {len(corpus.tokens)} tokens{where}; from step {training.step}")
-    with interruption() as stop:  # a signal that arrives while the model is written is deferred
-        finished = _follow(training, arguments, stop, quiet=not is_first)
+    with made_folder(arguments.out) if is_first else nullcontext():
+        corpus = _corpus(arguments, texts, model, processes)
+        del texts
+        if model is None:
+            model = _new_model(arguments, corpus, device)
+        training = _training(arguments, model, adapter, corpus, processes)
         if is_first:
-            if adapter is None:
-                export(model, arguments.out)
-            else:
-                adapter.save_pretrained(arguments.out)
-            to_resume = "" if finished else "; continue with --resume"
-            what = "model" if adapter is None else "adapter"
-            report(f"{arguments.out} has the {what} of step {training.step}{_curve(training)}{to_resume}")
-        processes.wait()
+            parameters = sum(each.numel() for each in model.parameters() if each.requires_grad)
+            where = f" in {processes.size} processes" if processes.size > 1 else ""
+            report(f"{parameters} parameters, {len(corpus.tokens)} tokens{where}; from step {training.step}")
+        with interruption() as stop:  # a signal that arrives while the model is written is deferred
+            finished = _follow(training, arguments, stop, quiet=not is_first)
+            if is_first:
+                if adapter is None:
+                    export(model, arguments.out)
+                else:
+                    adapter.save_pretrained(arguments.out)
+                to_resume = "" if finished else "; continue with --resume"
+                what = "model" if adapter is None else "adapter"
+                report(f"{arguments.out} has the {what} of step {training.step}{_curve(training)}{to_resume}")
+            processes.wait()
     if finished:
         return 0
     if stop.signal in (None, signal.SIGINT):  # None in processes that other ranks told to stop

@@ -13,14 +13,17 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
+from tallow.audio.limits import read_pipe
 from tallow.audio.sound import Sound
 from tallow.cli.language_model import DTYPES, add_loading_options, number
 from tallow.cli.progress import Progress
-from tallow.cli.terminal import one_line, printable, report, write_json
+from tallow.cli.terminal import one_line, report, write_json
 from tallow.errors import ArgumentError, AudioError, MissingPackageError
-from tallow.io.atomic import atomic_write
+from tallow.io.atomic import atomic_write, made_folder
 from tallow.models import spoken
 from tallow.models.whisper import Transcription, Whisper
 from tallow.models.whisper.transcribe import temperatures_from
@@ -131,7 +134,12 @@ def run(arguments: argparse.Namespace) -> int:
     Returns:  1 if a file could not be read, else 0
     Raises:  TallowError, OSError for other invalid input; KeyboardInterrupt
     """
-    paths = _output_paths(arguments)
+    paths, folder = _output_paths(arguments), arguments.output_dir
+    with nullcontext() if folder is None else made_folder(folder):
+        return _transcribe(arguments, paths)
+
+
+def _transcribe(arguments: argparse.Namespace, paths: Sequence[str | None]) -> int:
     started = time.perf_counter()
     model = _load(arguments)
     report(f"loaded {arguments.model or 'spoken'} in {time.perf_counter() - started:.2f} s")
@@ -159,7 +167,7 @@ def _write(transcription: Transcription, name: str, path: str | None, form: str)
     with Progress(transcription.duration_s, name, "s") as progress:
         for segment in transcription:
             if path is None and form == "txt" and (text := segment.text.strip()):
-                progress.print(printable(text))
+                progress.print(text)
             progress.advance_to(transcription.position_s)
     seconds = time.perf_counter() - started
     if path is not None or form != "txt":
@@ -205,14 +213,13 @@ def _output_paths(arguments: argparse.Namespace) -> list[str | None]:
         raise ArgumentError(
             f"two files have the same name in --output-dir {folder}", hint="transcribe them one at a time"
         )
-    os.makedirs(folder, exist_ok=True)
     return [os.path.join(folder, f"{name}.{arguments.format}") for name in names]
 
 
 def _sound(name: str) -> Sound:
     if name != STDIN:
         return Sound(name)
-    return Sound(sys.stdin.buffer.read(), name="stdin")
+    return Sound(read_pipe(sys.stdin.buffer, "stdin"), name="stdin")
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:

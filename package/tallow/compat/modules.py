@@ -5,6 +5,7 @@ from __future__ import annotations
 # Written as entry points are: "module", or "module:object" where tallow has an object in place of a module.
 MODULES = {
     "torch": "tallow",
+    "torch._C": "tallow.compat.c_names",
     "torch.accelerator": "tallow.accelerator",
     "torch.amp": "tallow.amp",
     "torch.amp.autocast_mode": "tallow.amp.autocast_mode",
@@ -20,10 +21,27 @@ MODULES = {
     "torch.cuda.amp": "tallow.cuda.amp",
     "torch.distributed": "tallow.distributed",
     "torch.distributions": "tallow.distributions",
+    "torch.distributions.constraint_registry": "tallow.distributions.constraint_registry",
     "torch.distributions.constraints": "tallow.distributions.constraints",
     "torch.distributions.kl": "tallow.distributions.kl",
     "torch.distributions.transforms": "tallow.distributions.transforms",
+    "torch.distributions.utils": "tallow.distributions.utils",
     "torch.func": "tallow.func",
+    "torch.functional": "tallow",
+    "torch.fx": "tallow.fx",
+    "torch.fx._symbolic_trace": "tallow.fx.tracer",
+    "torch.fx.graph": "tallow.fx.graph",
+    "torch.fx.graph_module": "tallow.fx.graph_module",
+    "torch.fx.immutable_collections": "tallow.fx.immutable_collections",
+    "torch.fx.interpreter": "tallow.fx.interpreter",
+    "torch.fx.node": "tallow.fx.node",
+    "torch.fx.passes": "tallow.fx.passes",
+    "torch.fx.passes.graph_drawer": "tallow.fx.passes.graph_drawer",
+    "torch.fx.passes.shape_prop": "tallow.fx.passes.shape_prop",
+    "torch.fx.passes.utils": "tallow.fx.passes.utils",
+    "torch.fx.passes.utils.matcher_utils": "tallow.fx.passes.utils.matcher_utils",
+    "torch.fx.proxy": "tallow.fx.proxy",
+    "torch.fx.subgraph_rewriter": "tallow.fx.subgraph_rewriter",
     "torch.jit": "tallow.jit",
     "torch.linalg": "tallow.linalg",
     "torch.nn": "tallow.nn",
@@ -62,9 +80,11 @@ _FILES_OF_MODULES = (
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
 _FILES_OF_DISTRIBUTIONS = (
-    "bernoulli beta binomial categorical cauchy dirichlet distribution exponential fishersnedecor gamma gumbel "
-    "independent laplace log_normal mixture_same_family multivariate_normal normal one_hot_categorical poisson "
-    "relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform"
+    "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet distribution exp_family "
+    "exponential fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal independent "
+    "inverse_gamma kumaraswamy laplace lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal "
+    "mixture_same_family multinomial multivariate_normal negative_binomial normal one_hot_categorical pareto poisson "
+    "relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart"
 )
 for _file in _FILES_OF_DISTRIBUTIONS.split():
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
@@ -78,6 +98,8 @@ for _file in _OPTIMIZERS.split():
 # name of their module, which they hide as in PyTorch.
 OWN = {
     "torch.__version__": "tallow.compat.version:__version__",
+    "torch.fx._symbolic_trace.wrap": "tallow.fx.patching:wrap",
+    "torch._assert": "tallow.fx.assertions:_assert",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck:gradcheck",
     "torch.nn.modules.batchnorm._BatchNorm": "tallow.nn.channel_normalization:_BatchNorm",
     "torch.nn.modules.batchnorm._NormBase": "tallow.nn.channel_normalization:_NormBase",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import tempfile
 from collections.abc import Sequence
@@ -53,8 +54,10 @@ def plot_losses(training: Training, names: Sequence[str], path: Path) -> None:
     axes.set_ylabel("loss")
     axes.grid(alpha=0.3)
     axes.legend()
+    image = io.BytesIO()
+    figure.savefig(image, format=path.suffix[1:].lower(), dpi=DOTS_PER_INCH)
     with atomic_write(path) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=DOTS_PER_INCH)
+        file.write(image.getbuffer())
 
 
 def _line(axes: Any, points: Sequence[tuple[float, float]], label: str, style: str) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tallow.data.stories import SEPARATOR
 from tallow.errors import DatasetError
 from tallow.functions.sampling import randperm
+from tallow.io.regular import regular, regular_or_pipe
 from tallow.random import Generator
 from tallow.training.vocabulary import Vocabulary
 
@@ -34,7 +35,8 @@ def documents(paths: Iterable[Path]) -> Iterator[str]:
             raise DatasetError(f"{path} has no {SUFFIX} file", hint="pass the files, or a folder of texts")
         for file in files:
             try:
-                text = file.read_bytes().decode("utf-8")
+                with open(file, "rb", opener=regular_or_pipe if file is path else regular) as opened:
+                    text = opened.read().decode("utf-8")
             except UnicodeDecodeError as error:
                 raise DatasetError(
                     f"{file} is not UTF-8: byte {error.object[error.start]:#04x} at {error.start}",

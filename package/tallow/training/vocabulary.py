@@ -6,7 +6,6 @@ A vocabulary is stored as `tokenizer.json`, for `tallow.text.Tokenizer` and tran
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +17,14 @@ import numpy.typing as npt
 from tallow.data.stories import SEPARATOR
 from tallow.errors import MissingPackageError, TokenizerError
 from tallow.io.gguf import GGUF
-from tallow.io.json_object import parse_object
 from tallow.text.byte_letters import LETTERS_OF_BYTES
 from tallow.text.gguf_tokenizer import tokenizer_entries
-from tallow.text.tokenizer import CONFIG, FILE, MAX_DEPTH, Tokenizer, write_tokenizer
+from tallow.text.tokenizer import Tokenizer, write_tokenizer
+from tallow.text.tokenizer_folder import read_folder
 
 END_OF_TEXT = SEPARATOR  # ends a text, and so precedes the next one
 SPECIAL_TOKENS = {"bos_token": END_OF_TEXT, "eos_token": END_OF_TEXT}
 BYTES = 256
-TOKENIZER_FILES = (FILE, CONFIG, "special_tokens_map.json", "chat_template.jinja")
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": True}
 
 
@@ -99,13 +97,8 @@ def copy(source: Path, folder: Path) -> Vocabulary:
 
     Raises:  TokenizerError if there is none; MissingPackageError
     """
-    if source.is_file():
-        shutil.copyfile(source, folder / FILE)
-    else:
-        for file in filter(Path.is_file, (source / name for name in TOKENIZER_FILES)):
-            shutil.copyfile(file, folder / file.name)
-        if not (source / FILE).is_file():
-            raise TokenizerError(f"{source} has no {FILE}", hint="save the tokenizer as a fast one, in transformers")
+    files = read_folder(source)
+    write_tokenizer(files.entries, files.config, folder)
     try:
         return read(folder)
     except TokenizerError as error:
@@ -113,7 +106,7 @@ def copy(source: Path, folder: Path) -> Vocabulary:
 
 
 def read(source: Path) -> Vocabulary:
-    """Read the vocabulary in a folder's `tokenizer.json`, or in a GGUF file.
+    """Read the vocabulary in a tokenizer's folder, or in a GGUF file.
 
     Raises:  TokenizerError if there is none, or it is malformed; MissingPackageError
     """
@@ -127,10 +120,10 @@ def read(source: Path) -> Vocabulary:
 
 
 def _entries(source: Path) -> dict[str, Any]:
-    """Return the entries of the `tokenizer.json`."""
+    """Return the entries of the `tokenizer.json`, or those that its other files stand for."""
     if source.is_file():
         return tokenizer_entries(GGUF(source).metadata, str(source))[0]
-    return parse_object((source / FILE).read_bytes(), str(source / FILE), MAX_DEPTH)
+    return read_folder(source).entries
 
 
 def _size(entries: dict[str, Any]) -> int:

@@ -264,12 +264,6 @@ def test_terminal_without_unicode_gets_replacements(stories: list[Any]) -> None:
     assert process.stdout.startswith("?")
 
 
-def test_control_characters_do_not_reach_the_terminal(stories: list[Any]) -> None:
-    process = tallow(*stories, "--prompt", "a\x1b[2J\x07b\tc", "--steps", 12, "--temperature", 0)
-    assert process.returncode == 0
-    assert process.stdout.startswith("a[2Jb\tc")
-
-
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert tallow("--version").stdout == f"tallow {tl.__version__}\n"
     overview = tallow("--help").stdout

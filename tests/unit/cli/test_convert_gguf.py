@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from support.full_disk import ERROR, a_full_disk
 
 from tallow.cli import main
 from tallow.io.gguf import GGUF
@@ -20,27 +19,15 @@ def convert(*arguments: object) -> int:
     return main(["convert", *map(str, arguments)])
 
 
-@contextmanager
-def a_full_disk() -> Iterator[None]:
-    """Let the system refuse to write files beyond LIMIT, as if the disk were full."""
-    resource = pytest.importorskip("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 @pytest.mark.parametrize("old", [None, b"precious"])
 def test_a_full_disk(old: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No part of a file is left, and an old file stays."""
     path = tmp_path / "x.gguf"
     if old is not None:
         path.write_bytes(old)
-    with a_full_disk():
+    with a_full_disk(LIMIT):
         assert convert(stories.FOLDER, path, "--quant", "q4_0", "--force") == 2
-    assert "File too large" in capsys.readouterr().err
+    assert f"{path}: {ERROR}" in capsys.readouterr().err
     assert [each.read_bytes() for each in tmp_path.iterdir()] == ([] if old is None else [old])
     assert convert(stories.FOLDER, path, "--quant", "q4_0", "--force") == 0
     assert path.stat().st_size > LIMIT

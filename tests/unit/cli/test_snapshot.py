@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import re
 import sys
@@ -44,6 +45,13 @@ def test_modules_of_a_first_answer_can_be_imported() -> None:
     assert "import tallow.core.meta" in statements  # of the story page, when it loads the model
     names = [statement.removeprefix("import ") for statement in statements]
     assert [name for name in names if importlib.util.find_spec(name) is None] == []
+
+
+def test_block_hash_is_the_hash_of_the_blocks_hashes() -> None:
+    """As sha256sum gives it for files of 512 KiB, and for their digests one after the other."""
+    data = bytes(range(256)) * 2048 + b"tail"
+    digests = hashlib.sha256(data[: 1 << 19]).digest() + hashlib.sha256(b"tail").digest()
+    assert snapshot.block_hash(data) == hashlib.sha256(digests).hexdigest()
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.full_disk import ERROR, a_full_disk
 from support.small_whisper import small_config
 
 import tallow as tl
@@ -52,6 +53,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_wav(folder / "noise.wav", noise, 16000)
     write_wav(folder / "short.wav", noise[:12_000], 16000)
     return folder
+
+
+def test_a_full_disk_leaves_no_empty_folder(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "out"
+    options = ["--model", str(folder), "--format", "json", "--output-dir", str(out), *GREEDY]
+    with a_full_disk(10):
+        assert main(["transcribe", str(folder / "short.wav"), *options]) == 2
+    assert f"{out / 'short.json'}: {ERROR}" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
 
 
 def test_text_is_that_of_transcribe(folder: Path) -> None:
@@ -115,7 +125,7 @@ def test_the_packaged_model_is_the_default(folder: Path) -> None:
 
 
 def test_a_bad_file_does_not_stop_the_others(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "cut ö.wav").write_bytes((folder / "short.wav").read_bytes()[:3000])
+    (tmp_path / "cut ö.wav").write_bytes((folder / "short.wav").read_bytes()[:30])
     sounds = [folder / "short.wav", tmp_path / "cut ö.wav", tmp_path / "nowhere.wav", tmp_path, folder / "noise.wav"]
     out = tmp_path / "out"
     options = ["--model", str(folder), *GREEDY, "--output-dir", str(out)]
@@ -127,6 +137,14 @@ def test_a_bad_file_does_not_stop_the_others(folder: Path, tmp_path: Path, capsy
     assert f"{tmp_path}: Is a directory" in errors[2]
     assert stderr[-1] == f"3 of 5 files were not transcribed: {', '.join(map(str, sounds[1:4]))}"
     assert sorted(path.name for path in out.iterdir()) == ["noise.txt", "short.txt"]
+
+
+def test_a_file_without_its_end(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cut.wav").write_bytes((folder / "short.wav").read_bytes()[:3000])
+    done = run(tmp_path / "cut.wav", "--model", folder, *GREEDY)
+    assert done.returncode == 0, done.stderr
+    line = next(line for line in done.stderr.splitlines() if "truncated" in line)
+    assert line.startswith(f"tallow transcribe: warning: {tmp_path / 'cut.wav'} is truncated: ")
 
 
 @pytest.mark.parametrize("form", ["txt", "srt", "json"])

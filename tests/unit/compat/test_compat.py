@@ -44,6 +44,12 @@ def test_a_function_hides_the_module_of_its_name(torch: Any, path: str) -> None:
     assert attrgetter(path)(torch) is attrgetter(path)(tl)
 
 
+def test_the_errors_of_linear_algebra_are_caught_by_both_names(torch: Any) -> None:
+    for kind in (torch.linalg.LinAlgError, torch._C._LinAlgError):
+        with pytest.raises(kind, match="singular"):
+            torch.linalg.inv(torch.zeros(2, 2))
+
+
 def test_the_usual_imports(torch: Any) -> None:
     scope: dict[str, Any] = {}
     exec(
@@ -67,22 +73,22 @@ def test_the_usual_imports(torch: Any) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["import torch.fx", "from torch import fx", "from torch.fx import wrap", "import torch.fx.graph"],
+    ["import torch.fft", "from torch import fft", "from torch.fft import rfft", "import torch.fft.deep"],
 )
 def test_importing_a_missing_module_raises(torch: Any, statement: str) -> None:
-    with pytest.raises(ImportError, match=r"torch\.fx: tallow, which stands in for torch here, has no 'fx'") as caught:
+    with pytest.raises(ImportError, match=r"torch\.fft: tallow, which stands in for torch here, has no 'fft'") as error:
         exec(statement)
-    assert isinstance(caught.value, MissingModuleError)
+    assert isinstance(error.value, MissingModuleError)
 
 
 def test_a_missing_attribute_raises(torch: Any) -> None:
-    with pytest.raises(MissingNameError, match=r"torch\.fx: tallow, which stands in for torch here, has no 'fx'"):
-        _ = torch.fx
+    with pytest.raises(MissingNameError, match=r"torch\.fft: tallow, which stands in for torch here, has no 'fft'"):
+        _ = torch.fft
     with pytest.raises(MissingNameError, match=r"torch\.nn\.Frobnicate: tallow"):
         _ = torch.nn.Frobnicate
     with pytest.raises(MissingNameError, match=r"torch\.optim\.Frobnicate: tallow"):
         _ = torch.optim.Frobnicate
-    assert not hasattr(torch, "fx")
+    assert not hasattr(torch, "fft")
 
 
 def test_modules_of_tallow_that_pytorch_does_not_have_stay_out(torch: Any) -> None:
@@ -177,10 +183,10 @@ class TestCommandLine:
         assert self.run("train.py", cwd=tmp_path).returncode == 7
 
     def test_the_last_line_names_the_missing_module(self, tmp_path: Path) -> None:
-        (tmp_path / "train.py").write_text("import torch\nimport torch.fx\n")
+        (tmp_path / "train.py").write_text("import torch\nimport torch.fft\n")
         process = self.run("train.py", cwd=tmp_path)
         assert process.returncode == 1
-        assert process.stderr.splitlines()[-1].endswith("has no 'fx'")
+        assert process.stderr.splitlines()[-1].endswith("has no 'fft'")
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         done = self.run("trian.py", cwd=tmp_path)

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
+from tallow.cli.site import CDN, ENTRY, MARKDOWN_CDN, TOKENIZERS_CDN
+from tallow.io.whole_folder import replaced_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 # The pages written by hand: section of the menu, title in the menu, source.
@@ -36,6 +37,7 @@ GUIDES = (
     ("Start", "Examples", "examples/README.md"),
     ("Guides", "Data", "docs/data.md"),
     ("Guides", "Training", "docs/training.md"),
+    ("Guides", "Graphs", "docs/fx.md"),
     ("Guides", "Keras", "docs/keras.md"),
     ("Guides", "Language models", "docs/language-models.md"),
     ("Guides", "Embeddings", "docs/embeddings.md"),
@@ -65,8 +67,12 @@ CORE = (
     *("tallow.nn.utils", "tallow.nn.utils.fusion", "tallow.nn.utils.parametrizations", "tallow.nn.utils.parametrize"),
     *("tallow.nn.utils.prune", "tallow.nn.utils.rnn"),
     *("tallow.optim", "tallow.optim.lr_scheduler", "tallow.optim.swa_utils", "tallow.data", "tallow.utils.data"),
-    *("tallow.utils.checkpoint", "tallow.distributions", "tallow.amp", "tallow.accelerator", "tallow.cuda"),
+    *("tallow.utils.checkpoint", "tallow.distributions", "tallow.distributions.constraint_registry"),
+    *("tallow.distributions.transforms", "tallow.distributions.utils"),
+    *("tallow.amp", "tallow.accelerator", "tallow.cuda"),
     *("tallow.cuda.amp", "tallow.backends", "tallow.distributed", "tallow.testing", "tallow.compiler", "tallow.jit"),
+    *("tallow.fx", "tallow.fx.passes.graph_drawer", "tallow.fx.passes.shape_prop"),
+    *("tallow.fx.passes.utils.matcher_utils", "tallow.fx.subgraph_rewriter"),
 )
 ABOVE = (
     *("tallow.models", "tallow.models.parallel", "tallow.models.spoken", "tallow.models.stories"),
@@ -99,12 +105,10 @@ def main() -> None:
     parser.add_argument("--site", default="", help="the folder with site.json, relative to OUT (default: none)")
     arguments = parser.parse_args()
     out = arguments.out.resolve()
-    with tempfile.TemporaryDirectory() as scratch:
-        settings = write_pages(Path(scratch), out, arguments.site)
-        subprocess.run(
-            [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--clean", "-f", settings], check=True
-        )
-    print(out / "index.html")
+    with tempfile.TemporaryDirectory() as scratch, replaced_folder(out, ENTRY) as stage:
+        settings = write_pages(Path(scratch), stage, arguments.site)
+        subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "-f", settings], check=True)
+    print(out / ENTRY)
 
 
 def write_pages(scratch: Path, out: Path, site: str) -> Path:

@@ -28,7 +28,7 @@ CARD = "web/pictures/card.png"
 UNKNOWN = "<i>address of the repository</i>"  # in the front page
 sys.path.insert(0, str(ROOT / "package"))
 
-from tallow.cli.site import build_site, fill_place  # noqa: E402  the checkout's, whatever is installed
+from tallow.cli.site import ENTRY, build_site, fill_place, replaced_site  # noqa: E402  the checkout's, whatever is installed
 from tallow.errors import TallowError  # noqa: E402
 
 
@@ -45,7 +45,7 @@ def build_docs(site: Path) -> None:
     command = [sys.executable, str(ROOT / "scripts" / "build_docs.py"), str(site / DOCS), "--site", "../"]
     path = os.pathsep.join([str(ROOT / "package"), str(ROOT / "native_gpu")])
     subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, stdout=sys.stderr, check=True)
-    link_docs(site / "index.html")
+    link_docs(site / ENTRY)
 
 
 def link_docs(front_page: Path) -> None:
@@ -73,9 +73,9 @@ def web_address(text: str) -> str:
     return text
 
 
-def fetch(script: str) -> Path:
+def fetch(script: str, *names: str) -> Path:
     """Run a script of this folder that downloads to the cache; return the path of the download."""
-    command = [sys.executable, str(ROOT / "scripts" / script)]
+    command = [sys.executable, str(ROOT / "scripts" / script), *names]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     return Path(output.splitlines()[-1])
 
@@ -94,18 +94,18 @@ def main() -> int:
             wheel = arguments.wheel or build_wheel(Path(scratch))
             local = arguments.pyodide == "local"
             pyodide = fetch("fetch_pyodide.py") if local else None
-            tokenizers = fetch("fetch_tokenizers.py") if local else None
-            markdown = fetch("fetch_markdown.py") if local else None
+            tokenizers = fetch("fetch_npm.py", "tokenizers") if local else None
+            markdown = fetch("fetch_npm.py", "markdown") if local else None
             libraries = {"tokenizers": tokenizers, "markdown": markdown}
-            compiled = build_site(arguments.out, wheel=wheel, pyodide=pyodide, **libraries)
-            if local and not compiled:
-                print("without Node 20 or later the site has no bytecode and no snapshot", file=sys.stderr)
-        if arguments.address:
-            set_address(arguments.out / "index.html", arguments.address)
-        if arguments.repository:
-            link_repository(arguments.out / "index.html", arguments.repository)
-        if arguments.docs:
-            build_docs(arguments.out)
+            with replaced_site(arguments.out) as site:
+                if not build_site(site, wheel=wheel, pyodide=pyodide, **libraries) and local:
+                    print("without Node 20 or later the site has no bytecode and no snapshot", file=sys.stderr)
+                if arguments.address:
+                    set_address(site / ENTRY, arguments.address)
+                if arguments.repository:
+                    link_repository(site / ENTRY, arguments.repository)
+                if arguments.docs:
+                    build_docs(site)
     except TallowError as error:
         print(f"build_site: {error}", file=sys.stderr)
         return 2

@@ -35,9 +35,8 @@ export async function find(url) {
   const [records, store] = await Promise.all([caches.open(RECORDS), caches.open(PARTS)]);
   const response = await records.match(url);
   if (!response) return null;
-  /** @type {Record} */
-  const record = await response.json();
-  if (!record.parts) return null; // stored before records had the parts' hashes
+  const record = await recordIn(response);
+  if (!record) return null;
   const isComplete = record.sha256 !== null;
   const found = await Promise.all(record.parts.map((_, i) => store.match(partUrl(url, i))));
   const missing = found.indexOf(undefined);
@@ -45,6 +44,12 @@ export async function find(url) {
   if (isComplete && parts.length < record.parts.length) return null; // the browser has deleted some parts
   const loaded = isComplete ? (record.size ?? 0) : parts.length * PART_BYTES;
   return { ...record, parts: record.parts.slice(0, parts.length), loaded, chunks: () => checkedChunks(url, parts, record.parts) };
+}
+
+/** The record in a response; null if it is damaged, or from before records had the hashes of the parts. @param {Response} response @returns {Promise<Record | null>} */
+async function recordIn(response) {
+  const record = await response.json().catch(() => null);
+  return Array.isArray(record?.parts) ? record : null;
 }
 
 /**
@@ -112,8 +117,8 @@ export async function storedUrls() {
   if (unavailable) return new Set();
   const records = await caches.open(RECORDS);
   const completeUrl = async (/** @type {Request} */ request) => {
-    const record = /** @type {Record | undefined} */ (await (await records.match(request))?.json());
-    return record?.sha256 ? [request.url] : [];
+    const response = await records.match(request);
+    return response && (await recordIn(response))?.sha256 ? [request.url] : [];
   };
   return new Set((await Promise.all((await records.keys()).map(completeUrl))).flat());
 }

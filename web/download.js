@@ -19,6 +19,14 @@ export class Missing extends Problem {}
 /** The server does not answer; a retry may succeed. */
 class Unreachable extends Problem {}
 
+/** What was received before is not of this file, as the server now has it. */
+export class Changed extends Problem {
+  /** @param {string} url */
+  constructor(url) {
+    super("DownloadError", `${url} changed during the download.`, "Load it again.");
+  }
+}
+
 export class Download {
   #remote;
   #signal;
@@ -36,6 +44,13 @@ export class Download {
     this.version = answer.version;
     /** The bytes received so far, including the stored ones. */
     this.loaded = stored?.loaded ?? 0;
+    /** Whether they come from several answers. */
+    this.isJoined = stored !== null;
+  }
+
+  /** Whether the rest could be told from that of another file. */
+  get canResume() {
+    return this.version !== null || this.loaded === 0;
   }
 
   /**
@@ -48,7 +63,8 @@ export class Download {
   static async begin(remote, stored, signal) {
     if (stored?.loaded && stored.version !== null) {
       const answer = await request(remote, stored.loaded, signal);
-      if (answer?.start && answer.size === stored.size && answer.version === stored.version) return new Download(remote, answer, stored, signal);
+      if (answer?.start === 0) return new Download(remote, answer, null, signal); // the server sends all of it
+      if (answer?.size === stored.size && answer.version === stored.version) return new Download(remote, answer, stored, signal);
       await answer?.body?.cancel(); // the file has changed
     }
     const answer = /** @type {Answer} */ (await request(remote, 0, signal));
@@ -57,6 +73,7 @@ export class Download {
 
   /**
    * The content of the file, from its start.
+   * @throws {Changed} the rest of the file cannot be had, but a file from its start
    * @param {Copy} copy  receives the bytes that were not stored before
    * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>, void>}
    */
@@ -75,10 +92,12 @@ export class Download {
           await copy.write(rest);
           yield rest;
         }
-        return; // the body is complete: browsers throw if it ends early
+        if (this.size === null || this.loaded === this.size) return; // browsers throw if a body ends early, but for its own size
+        if (this.loaded > this.size) throw new Changed(this.#remote.url);
+        throw new Error("the answer ended early");
       } catch (error) {
         const isFinal = error instanceof Problem && !(error instanceof Unreachable);
-        if (isFinal || this.#signal.aborted) throw error;
+        if (isFinal || this.#signal.aborted || !this.canResume) throw error;
         failures = this.loaded > before ? 0 : failures + 1;
         if (failures === PAUSES_MS.length) throw new Error(error instanceof Error ? error.message : String(error));
         await pause(PAUSES_MS[failures], this.#signal);
@@ -89,9 +108,10 @@ export class Download {
 
   async #resume() {
     const answer = await request(this.#remote, this.loaded, this.#signal);
-    if (answer && answer.size === this.size && answer.version === this.version) return answer;
+    this.isJoined = this.loaded > 0;
+    if (answer && answer.version === this.version && (this.size === null || answer.size === this.size)) return answer;
     await answer?.body?.cancel();
-    throw new Problem("DownloadError", `${this.#remote.url} changed during the download.`, "Load it again.");
+    throw new Changed(this.#remote.url);
   }
 }
 
@@ -152,7 +172,7 @@ export class ByteReader {
 /**
  * Request a file from an offset on.
  * @param {Remote} remote @param {number} start @param {AbortSignal} signal
- * @returns {Promise<Answer | null>}  from `start`, or from 0 if the server has no range requests; null if the file is shorter
+ * @returns {Promise<Answer | null>}  from `start`, or from 0 if the server has no range requests; null if it sends another part
  */
 async function request({ url, sha256 }, start, signal) {
   if (!isSecure(url)) {
@@ -177,13 +197,11 @@ async function request({ url, sha256 }, start, signal) {
   if (start && response.status === 416) return null;
   if (!response.ok) throw refusal(url, response);
   const { headers } = response;
-  const isPart = response.status === 206;
-  return {
-    body: response.body,
-    start: isPart ? start : 0,
-    size: isPart ? totalOf(headers, start) : sizeOf(headers),
-    version: sha256 ?? headers.get("etag") ?? headers.get("last-modified"),
-  };
+  const place = response.status === 206 ? placeOf(response, start) : { start: 0, size: sizeOf(headers) };
+  if (!place && !start) throw new Problem("DownloadError", `${url}: the server sends a part of the file, and was asked for all of it.`);
+  if (place) return { body: response.body, ...place, version: sha256 ?? headers.get("etag") ?? headers.get("last-modified") };
+  await response.body?.cancel();
+  return null;
 }
 
 /** Whether the pages' Content-Security-Policy allows the URL: https, this computer, or the page's own origin. @param {string} url */
@@ -209,10 +227,20 @@ function sizeOf(headers) {
   return length === null || headers.has("content-encoding") ? null : Number(length);
 }
 
-/** The size of a file whose body is the part from `start` on. @param {Headers} headers @param {number} start */
-function totalOf(headers, start) {
-  const rest = sizeOf(headers); // Content-Length: pages of other origins may not read Content-Range
-  return rest === null ? null : start + rest;
+/**
+ * Where the content of a partial answer (RFC 9110, section 14.4) is in its file, and the size of the file.
+ * @param {Response} response @param {number} start  as requested
+ * @returns {{ start: number, size: number | null } | null}  null for another part, or for several
+ */
+function placeOf({ headers, type }, start) {
+  const range = headers.get("content-range");
+  const rest = sizeOf(headers);
+  if (headers.has("content-encoding") || headers.get("content-type")?.startsWith("multipart/")) return null;
+  // A server of another origin has to allow a page to read the range. Without it, the length has to do.
+  if (range === null) return type === "cors" && rest !== null ? { start, size: start + rest } : null;
+  const [first, last, total] = (/^bytes (\d+)-(\d+)\/(\d+)$/.exec(range) ?? []).slice(1).map(Number);
+  const isWhole = last === total - 1 && (rest === null || rest === total - first);
+  return isWhole && (first === start || first === 0) ? { start: first, size: total } : null;
 }
 
 /** @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */

@@ -5,7 +5,11 @@
  */
 (() => {
   const { src } = /** @type {HTMLScriptElement} */ (document.currentScript);
-  const script = `import ${JSON.stringify(new URL("worker.js", src).href)};`; // as in tallow.js
+  // As in tallow.js.
+  const script = `
+const early = [];
+onmessage = (event) => early.push(event);
+import(${JSON.stringify(new URL("worker.js", src).href)}).then(() => early.forEach((event) => onmessage(event)), reportError);`;
   const earlyWorker = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
   // tallow.js then starts another, and reports what is wrong.
   earlyWorker.onerror = () => Object.assign(globalThis, { earlyWorker: null });

@@ -1,8 +1,9 @@
 /** The story on the front page. Python is not loaded before the visitor wants it. */
 
 import { fragmentOf } from "./fragment.js";
-import { ProblemBox, ProgressBar, Status, aborted, element } from "./page.js";
-import { Runtime } from "./tallow.js";
+import { aborted, element, expectAnswer, pageView, release, showStopped } from "./page.js";
+
+/** @import { Runtime } from "./tallow.js" */
 
 const STEPS = ["Fetching Python", "Starting Python", "Importing tallow"]; // what python.js reports
 const SNAPSHOTS = "tallow-snapshots"; // the cache of snapshot-visits.js
@@ -15,9 +16,7 @@ export class FrontStory {
   #rate = element("rate", HTMLElement);
   #measured = element("measured", HTMLElement);
   #more = element("more", HTMLAnchorElement);
-  #status = new Status(element("status", HTMLElement));
-  #progress = new ProgressBar(element("progress", HTMLElement));
-  #problems = new ProblemBox(element("error", HTMLElement));
+  #view = pageView();
   /** @type {Promise<Runtime> | null}  null before Python starts, and after it has failed or was ended */
   #started = null;
   /** @type {AbortController | null}  of the story that is waiting or being told */
@@ -31,9 +30,9 @@ export class FrontStory {
     this.#started = this.#start();
     this.#started.catch((error) => {
       this.#started = null;
-      this.#progress.hide();
-      this.#status.say(navigator.onLine ? "Python is not running." : "You are offline.");
-      this.#problems.show(error);
+      this.#view.progress.hide();
+      this.#view.status.say(navigator.onLine ? "Python is not running." : "You are offline.");
+      this.#view.problems.show(error);
     });
   }
 
@@ -51,15 +50,33 @@ export class FrontStory {
 
   /** Tell a story; or stop the one that is told. */
   toggle() {
-    if (this.#telling) this.#telling.abort();
+    if (this.#telling) this.#stop(this.#telling);
     else this.#tell();
+  }
+
+  /** @param {AbortController} telling */
+  async #stop(telling) {
+    telling.abort();
+    const runtime = await this.#started?.catch(() => null);
+    if (!runtime) return; // the page says why
+    const restart = () => {
+      runtime.close();
+      this.#started = null;
+      this.start();
+    };
+    expectAnswer(runtime, this.#view.problems, restart);
   }
 
   /** @returns {Promise<Runtime>} */
   async #start() {
-    this.#problems.hide();
+    release(this.#view);
     this.#showStep(STEPS[0]);
+    const { Runtime } = await import("./tallow.js");
     const runtime = Runtime.create();
+    runtime.onStop = (problem) => {
+      this.#started = null;
+      showStopped(this.#view, problem, () => this.start());
+    };
     try {
       const onProgress = (/** @type {{ name: string }} */ { name }) => this.#showStep(name);
       await runtime.start(new URL("front.py", import.meta.url), { parts: ["stories"], onProgress });
@@ -67,16 +84,16 @@ export class FrontStory {
       runtime.close();
       throw error;
     }
-    this.#progress.hide();
-    this.#status.say("Python is ready.");
+    this.#view.progress.hide();
+    this.#view.status.say("Python is ready.");
     this.#awaitIdle();
     return runtime;
   }
 
   /** @param {string} name */
   #showStep(name) {
-    this.#progress.update(`${name}, step ${STEPS.indexOf(name) + 1} of ${STEPS.length}`, null);
-    this.#status.say(this.#telling ? "The story begins when Python has started." : "Python is starting.");
+    this.#view.progress.update(`${name}, step ${STEPS.indexOf(name) + 1} of ${STEPS.length}`, null);
+    this.#view.status.say(this.#telling ? "The story begins when Python has started." : "Python is starting.");
   }
 
   async #tell() {
@@ -86,15 +103,15 @@ export class FrontStory {
     clearTimeout(this.#idleTimer);
     try {
       if (!this.#started) this.start();
-      else this.#status.say("The story begins when Python has started.");
+      else this.#view.status.say("The story begins when Python has started.");
       const runtime = await Promise.race([/** @type {Promise<Runtime>} */ (this.#started), aborted(signal)]);
       await this.#write(runtime, signal);
       if (this.#measured.hidden) await this.#measure(runtime);
     } catch (error) {
-      if (signal.aborted) this.#status.say(this.#progressing ? "Python is starting." : "Stopped.");
+      if (signal.aborted) this.#view.status.say(this.#progressing ? "Python is starting." : "Stopped.");
       else if (this.#started) {
-        this.#status.say("No new story.");
-        this.#problems.show(error);
+        this.#view.status.say("No new story.");
+        this.#view.problems.show(error);
       } // else Python did not start, which the page says already
     } finally {
       this.#telling = null;
@@ -111,7 +128,7 @@ export class FrontStory {
   async #write(runtime, signal) {
     const prompt = this.#prompt.value;
     const seed = this.#seed++;
-    this.#status.say("Writing.");
+    this.#view.status.say("Writing.");
     document.body.classList.add("burning");
     this.#output.setAttribute("aria-busy", "true");
     const given = Object.assign(document.createElement("b"), { textContent: prompt });
@@ -123,15 +140,15 @@ export class FrontStory {
       for await (const piece of runtime.generate({ prompt, seed }, { signal })) {
         text.appendData(piece.text);
         this.#output.scrollTop = this.#output.scrollHeight;
-        const { tokens, seconds } = piece.stats;
+        const { tokens, tokens_per_s } = piece.stats;
         count = tokens;
-        if (tokens > 1 && seconds) this.#rate.textContent = `${Math.round((tokens - 1) / seconds).toLocaleString("en")} tokens/s`;
+        if (tokens_per_s) this.#rate.textContent = `${Math.round(tokens_per_s).toLocaleString("en")} tokens/s`;
       }
     } finally {
       document.body.classList.remove("burning");
       this.#output.removeAttribute("aria-busy");
     }
-    this.#status.say(`Done: ${count} tokens.`);
+    this.#view.status.say(`Done: ${count} tokens.`);
   }
 
   /** @param {Runtime} runtime */

@@ -6,11 +6,11 @@ web/bridge.py documents the methods of `Demo`.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 
 import tallow as tl
 from tallow import Tensor, kernels
-from tallow.generation import Sampler, decode_stream, generate
+from tallow.generation import Sampler, generate, timed
 from tallow.models import stories
 
 STEPS = 256  # tokens of the prompt and the story, as on the page of stories
@@ -19,17 +19,17 @@ SIZE, TURNS, REPEATS = 256, 5, 10
 
 class Demo:
     def __init__(self) -> None:
-        self._model, self._tokenizer = stories.load()
+        self._model, _ = stories.load()
 
     def generate(self, *, prompt: str, seed: int) -> Generator[tuple[str, dict[str, float]]]:
-        """Yield the story after the prompt in pieces, each with the number and the seconds of the tokens so far."""
-        ids = self._tokenizer.encode(prompt, bos=True)
+        """Yield the story after the prompt in pieces, each with the number and the speed of the tokens so far."""
+        model, tokenizer = self._model, self._model.tokenizer
+        ids = tokenizer.encode_prompt(prompt)
         sample = Sampler(temperature=1.0, top_p=0.9, seed=seed)
-        stop_ids = self._model.config.eos_token_id
-        tokens = generate(self._model, ids, max_tokens=max(0, STEPS - len(ids) + 1), sample=sample, stop_ids=stop_ids)
-        stats = {"tokens": 0, "seconds": 0.0}
-        for piece in decode_stream(self._tokenizer, _timed(tokens, stats), previous=ids[-1]):
-            yield piece, stats
+        count = max(0, STEPS - len(ids) + 1)
+        tokens = timed(generate(model, ids, max_tokens=count, sample=sample, stop_ids=model.stop_ids))
+        for piece in tokenizer.decode_stream(tokens, previous=ids):
+            yield piece, tokens.stats
 
     def measure(self) -> dict[str, float]:
         """Return the median seconds of a matrix product with the kernels and with NumPy, measured in turns."""
@@ -49,13 +49,3 @@ def _seconds(a: Tensor, b: Tensor, repeats: int) -> float:
     for _ in range(repeats):
         a @ b
     return (time.perf_counter() - started) / repeats
-
-
-def _timed(tokens: Iterator[int], stats: dict[str, float]) -> Iterator[int]:
-    """Yield the tokens, and update `stats`. Their seconds begin at the first, whose time is that of the prompt."""
-    started = None
-    for token in tokens:
-        started = started or time.perf_counter()
-        stats["tokens"] += 1
-        stats["seconds"] = time.perf_counter() - started
-        yield token

@@ -11,8 +11,9 @@
 import { findFiles, parseGguf, parseModel } from "./model-files.js";
 import { aborted } from "./page.js";
 import { Problem } from "./protocol.js";
+import { SITE } from "./site.js";
 import { samplesOf } from "./sound.js";
-import { Runtime, SITE } from "./tallow.js";
+import { Runtime } from "./tallow.js";
 
 /** @import { EmbedOptions, GenerateOptions, LanguageModel, LoadOptions, Options, PythonOptions, TranscribeOptions } from "./types.d.ts" */
 /** @import { Source } from "./protocol.js" */
@@ -108,6 +109,7 @@ async function start(folder, onProgress) {
     runtime.close();
     throw error;
   }
+  runtime.onStop = () => sessions.delete(folder.href); // the next call starts another
   return { runtime, models: new Map() };
 }
 

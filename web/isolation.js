@@ -3,7 +3,7 @@
  * do not send the headers.
  */
 
-import { SITE } from "./tallow.js";
+import { SITE } from "./site.js";
 
 const ATTEMPT_KEY = "tallow-isolation-tried";
 const INTERACTIONS = ["pointerdown", "keydown", "input", "change", "drop"];

@@ -2,8 +2,7 @@
  * Threads of the kernels: workers that compute parts of them on Python's heap, which is shared memory.
  *
  * Python (package/tallow/kernels/bindings/tab_threads.py) calls `start` when the first large kernel wants threads, and goes
- * on with one until they run. Nothing waits for a worker to start, or for one that ends. kernel-supervisor.js starts them,
- * so that they start while Python runs.
+ * on with one until they run. Nothing waits for a worker to start, or for one that ends. kernel-supervisor.js starts them.
  */
 
 import { FREE, MAY_WAIT, needs, SLOTS, STARTING, stateOf } from "./kernel-thread.js";
@@ -11,8 +10,8 @@ import { FREE, MAY_WAIT, needs, SLOTS, STARTING, stateOf } from "./kernel-thread
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Work } from "./kernel-thread.js" */
 /**
- * @typedef {{ postMessage(message: Work): void, onmessage: ((event: any) => void) | null,
- *   onerror: ((event: any) => void) | null }} Supervisor  starts a thread for each message, and posts why one has not started
+ * @typedef {(refuse: (reason: string) => void) => (work: Work) => void} Supervising
+ *   gets ready, and returns a function that starts a thread; `refuse` receives why one has not started
  */
 
 const MOST = 16; // with Python's own
@@ -24,12 +23,12 @@ const MODULE = "tallow_kernel_threads"; // the name in Python
  * Offer threads to tallow in a Pyodide whose heap is shared memory.
  * @param {PyodideAPI} pyodide
  * @param {WebAssembly.Memory} memory  its heap
- * @param {{ threads?: number, idleMs?: number, create?: () => Supervisor }} [options]
+ * @param {{ threads?: number, idleMs?: number, supervise?: Supervising }} [options]
  *   `threads` is their number with Python's own, otherwise the number of processors; a thread ends after `idleMs` without
- *   work; `create` makes a supervisor
+ *   work; `supervise` is for a page that starts them, otherwise a worker of this one does, which cannot start while Python runs
  */
-export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, idleMs = IDLE_MS, create = createSupervisor } = {}) {
-  const pool = new Pool(pyodide, memory, idleMs, create, (reason) => (offer.reason ||= reason));
+export function offerThreads(pyodide, memory, { threads = navigator.hardwareConcurrency, idleMs = IDLE_MS, supervise = superviseInWorker } = {}) {
+  const pool = new Pool(pyodide, memory, idleMs, supervise, (reason) => (offer.reason ||= reason));
   const offer = { most: Math.max(1, Math.min(threads, MOST)), reason: "", start: pool.start.bind(pool) };
   pyodide.registerJsModule(MODULE, offer);
   if (offer.most > 1) setTimeout(() => pool.prepare()); // not while the page starts
@@ -44,10 +43,10 @@ class Pool {
   #pyodide;
   #memory;
   #idleMs;
-  #create;
+  #supervise;
   #refuse;
-  /** @type {Supervisor | undefined} */
-  #supervisor;
+  /** @type {((work: Work) => void) | undefined} */
+  #startThread;
   /** @type {WebAssembly.Module | undefined} */
   #module;
   #lastId = 0; // of a thread
@@ -55,35 +54,24 @@ class Pool {
   #areas = []; // one for each thread, for its stack and then its data
 
   /**
-   * @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} idleMs @param {() => Supervisor} create
+   * @param {PyodideAPI} pyodide @param {WebAssembly.Memory} memory @param {number} idleMs @param {Supervising} supervise
    * @param {(reason: string) => void} refuse  receives why a thread did not start
    */
-  constructor(pyodide, memory, idleMs, create, refuse) {
+  constructor(pyodide, memory, idleMs, supervise, refuse) {
     this.#pyodide = pyodide;
     this.#memory = memory;
     this.#idleMs = idleMs;
-    this.#create = create;
+    this.#supervise = supervise;
     this.#refuse = refuse;
   }
 
   /** Start the supervisor, unless it runs. */
   prepare() {
     try {
-      return (this.#supervisor ??= this.#supervise());
+      return (this.#startThread ??= this.#supervise((reason) => this.#refuse(`a worker did not start: ${reason}`)));
     } catch (error) {
       this.#refuse(`threads did not start: ${error}`);
     }
-  }
-
-  #supervise() {
-    const supervisor = this.#create();
-    const refuse = (/** @type {string} */ reason) => this.#refuse(`a worker did not start: ${reason}`);
-    supervisor.onmessage = ({ data: reason }) => refuse(reason);
-    supervisor.onerror = (event) => {
-      event.preventDefault?.(); // or it is an error of Python's worker, and of the page
-      refuse(event.message ?? "its script is blocked");
-    };
-    return supervisor;
   }
 
   /**
@@ -104,7 +92,7 @@ class Pool {
         this.#lastId = id;
         const end = (this.#area(slot, needs(this.#module).dataSize) + STACK) & ~15;
         const place = { memory: this.#memory, control, slot, id, stack: end, data: end };
-        this.prepare()?.postMessage({ ...place, module: this.#module, functions: JSON.parse(functions), idleMs: this.#idleMs });
+        this.prepare()?.({ ...place, module: this.#module, functions: JSON.parse(functions), idleMs: this.#idleMs });
       }
     } catch (error) {
       this.#refuse(`threads did not start: ${error}`);
@@ -141,11 +129,19 @@ function mayWait() {
   }
 }
 
-/** @returns {Supervisor} */
-function createSupervisor() {
+/** @type {Supervising} */
+function superviseInWorker(refuse) {
   // A worker from a blob inherits the Content-Security-Policy; a worker from a file has that of its response.
   const url = new URL("./kernel-supervisor.js", import.meta.url).href;
-  const script = `import { supervise } from ${JSON.stringify(url)}; supervise(self);`;
-  const blob = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-  return new Worker(blob, { type: "module" });
+  const script = `
+import { supervise } from ${JSON.stringify(url)};
+const { start } = supervise(postMessage);
+onmessage = ({ data: work }) => start(work);`;
+  const supervisor = new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
+  supervisor.onmessage = ({ data: reason }) => refuse(reason);
+  supervisor.onerror = (event) => {
+    event.preventDefault(); // or it is an error of Python's worker, and of the page
+    refuse(event.message ?? "its script is blocked");
+  };
+  return (work) => supervisor.postMessage(work);
 }

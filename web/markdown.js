@@ -1,9 +1,11 @@
 /**
  * Markdown and HTML of others, as elements of the page. What a model, a notebook or a value in Python contains is hostile: in Markdown
- * raw HTML is shown as text and images are not loaded; DOMPurify keeps only harmless elements and attributes.
+ * raw HTML is shown as text and images are not loaded; DOMPurify keeps only harmless elements and attributes. Markdown that takes too much
+ * work is shown as it is written.
  */
 
-import { SITE } from "./tallow.js";
+import { bounded } from "./markdown-bounds.js";
+import { SITE } from "./site.js";
 
 const TAGS = [
   ..."a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s strong sub sup".split(" "),
@@ -12,11 +14,12 @@ const TAGS = [
 const ATTRIBUTES = ["href", "title", "start", "align"];
 const HTML_TAGS = [...TAGS, ..."caption col colgroup dd details div dl dt img small span sub summary sup tfoot u".split(" ")];
 const HTML_ATTRIBUTES = [...ATTRIBUTES, "alt", "colspan", "rowspan", "height", "width", "src"];
-const STYLES = /<style\b[^]*?<\/style\s*>/gi;
+const STYLES = /<style\b[^]*?(?:<\/style\s*>|$)/gi; // one without an end contains the rest, as for browsers
 const ADDRESS = /^(?:https?:|mailto:)/i;
 
 /** A block of Markdown, as parsed. `raw` is its text. @typedef {{ type: string, raw: string }} Block */
-/** The parser and the renderer, once they have loaded. @type {{ parse(text: string): Block[], render(blocks: Block[]): DocumentFragment } | null} */
+/** @typedef {{ parse(text: string): Block[], render(blocks: Block[]): DocumentFragment }} Library */
+/** The parser and the renderer, once they have loaded. @type {Library | null} */
 let library = null;
 /** @type {((html: string) => DocumentFragment) | null} */
 let sanitise = null;
@@ -35,11 +38,13 @@ export function loadMarkdown() {
 async function load() {
   /** @type {{ libraries: Record<string, string> }} */
   const { libraries } = await (await fetch(new URL("site.json", SITE))).json();
-  const [{ Marked }, { default: purify }] = await Promise.all(
+  const [{ Marked, Lexer }, { default: purify }] = await Promise.all(
     ["marked", "dompurify"].map((name) => import(/* webpackIgnore: true */ new URL(libraries[name], SITE).href)),
   );
   const marked = new Marked({ gfm: true, breaks: true });
+  const { BoundedLexer, tokenizer } = bounded(Lexer);
   marked.use({
+    tokenizer,
     renderer: {
       html: (/** @type {{ text: string }} */ { text }) => escapeHtml(text),
       image: (/** @type {{ text: string }} */ { text }) => escapeHtml(text || "image"),
@@ -60,7 +65,7 @@ async function load() {
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,
   };
-  library = { parse: (text) => marked.lexer(text), render: (blocks) => purify.sanitize(marked.parser(blocks), options) };
+  library = { parse: (text) => new BoundedLexer(marked.defaults).lex(text), render: (blocks) => purify.sanitize(marked.parser(blocks), options) };
   sanitise = (html) => purify.sanitize(html, { ...options, ALLOWED_TAGS: HTML_TAGS, ALLOWED_ATTR: HTML_ATTRIBUTES });
 }
 
@@ -78,9 +83,12 @@ export function showMarkdown(box, text) {
 /** Shows Markdown that is being written: text at its end changes the last block only, so the ones before it stay as they are. */
 export class GrowingMarkdown {
   #box;
+  /** @type {string | null}  null if it is shown as it is written */
   #shown = "";
   #finished = ""; // the text of the blocks that stay
   #nodes = 0; // of them, in the box
+  /** @type {string | null}  a text that takes too much work, as longer ones do */
+  #refused = null;
 
   /** @param {HTMLElement} box */
   constructor(box) {
@@ -89,12 +97,25 @@ export class GrowingMarkdown {
 
   /** Show a text, which often is the last one with more at its end. @param {string} text */
   show(text) {
-    this.#box.classList.toggle("plain", library === null);
-    if (library === null) {
-      this.#box.textContent = text;
-      return;
-    }
     const lines = text.replace(/\r\n?/g, "\n");
+    const isRefused = this.#refused !== null && lines.startsWith(this.#refused);
+    if (library !== null && !isRefused) {
+      try {
+        this.#box.classList.remove("plain");
+        return this.#render(library, lines);
+      } catch (error) {
+        console.warn("Markdown is shown as it is written:", error);
+        this.#refused = lines;
+        this.#restart();
+      }
+    }
+    this.#box.classList.add("plain");
+    this.#box.textContent = text;
+    this.#shown = null;
+  }
+
+  /** @param {Library} library @param {string} lines @throws {Error} they take too much work */
+  #render(library, lines) {
     if (lines === this.#shown) return;
     if (!lines.startsWith(this.#finished)) this.#restart();
     let blocks = library.parse(lines.slice(this.#finished.length));

@@ -19,7 +19,8 @@ import { readInto } from "./source.js";
  *   source(path: string): Source,
  * }} ModelLocation
  * @typedef {{ name: string, location: ModelLocation }} NamedModel
- * @typedef {{ required: string[], optional: string[], weights?: string[] }} FileNames  `weights` are folders with weights
+ * `weights` are folders with weights, `tokenizers` the sets of files that may have each tokenizer.
+ * @typedef {{ required: string[], optional: string[], weights?: string[], tokenizers?: string[][][] }} FileNames
  */
 
 const HUB = "https://huggingface.co/";
@@ -40,14 +41,15 @@ const LARGE = /\.(safetensors|bin|pt)$/;
 export async function findFiles(location, heads, ask, signal) {
   await location.open?.(signal);
   const read = async (/** @type {[string, string]} */ [name, path]) => [name, await (await location.read(path, signal))?.text()];
-  const { required, optional, weights = [] } = await ask(Object.fromEntries(await Promise.all(Object.entries(heads).map(read))));
+  const { required, optional, weights = [], tokenizers = [] } = await ask(Object.fromEntries(await Promise.all(Object.entries(heads).map(read))));
+  for (const sets of tokenizers) required.push(...(await findTokenizer(location, sets, signal)));
   for (const folder of weights) required.push(...(await findWeights(location, folder, signal)));
   const missing = required.filter((path) => !location.has(path));
   if (missing.length) {
     throw new Problem(
       "MissingFiles",
       `These files of the model are missing: ${missing.join(", ")}`,
-      "Choose or drop the model's whole folder, with everything in it.",
+      `Choose or drop the model's whole folder, with everything in it.${instead(missing, tokenizers)}`,
     );
   }
   /** @type {Record<string, Source>} */
@@ -61,13 +63,41 @@ export async function findFiles(location, heads, ask, signal) {
   return files;
 }
 
+/**
+ * Find the files of a tokenizer: the first set if it is complete, else all complete ones, of which Python reads what the
+ * tokenizer's class asks for. tallow/text/tokenizer_folder.py has the same rule.
+ * @param {ModelLocation} location @param {string[][]} sets @param {AbortSignal} signal
+ * @returns {Promise<string[]>}  the first set if none is complete
+ */
+async function findTokenizer(location, sets, signal) {
+  const [first, ...others] = sets;
+  const isComplete = async (/** @type {string[]} */ paths) => (await Promise.all(paths.map((path) => has(location, path, signal)))).every(Boolean);
+  if (await isComplete(first)) return first;
+  const complete = await Promise.all(others.map(isComplete));
+  const found = others.filter((_, i) => complete[i]);
+  return found.length ? [...new Set(found.flat())] : first;
+}
+
+/** What may be in place of missing tokenizers, as a hint. @param {string[]} missing @param {string[][][]} tokenizers */
+function instead(missing, tokenizers) {
+  const sets = tokenizers.find(([first]) => first.some((path) => missing.includes(path)));
+  if (!sets) return "";
+  const [first, ...others] = sets.map((paths) => paths.join(" with "));
+  return ` In place of ${first} it may have ${others.join(", or ")}.`;
+}
+
+/** @param {ModelLocation} location @param {string} path @param {AbortSignal} signal @returns {Promise<boolean>} */
+async function has(location, path, signal) {
+  return location.exists?.(path, signal) ?? location.has(path);
+}
+
 /** Find the weights in a folder: one file, or an index and its shards. @param {ModelLocation} location @param {string} folder  empty, or ending with a slash @param {AbortSignal} signal */
 async function findWeights(location, folder, signal) {
   for (const name of WEIGHTS) {
     const path = folder + name;
     const index = await location.read(`${path}.index.json`, signal);
     if (index) return [`${path}.index.json`, ...shardNames(await index.text(), path).map((shard) => folder + shard)];
-    if (await (location.exists?.(path, signal) ?? location.has(path))) return [path];
+    if (await has(location, path, signal)) return [path];
   }
   return [folder + WEIGHTS[0]];
 }

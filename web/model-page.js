@@ -12,13 +12,15 @@
  *
  * A later visit offers the downloaded model that was used last, below the name of the model, while the browser stores its files.
  *
+ * If Python stops, the page says so and offers to restart it: Python then starts again, and the last model is loaded.
+ *
  * A page that does nothing for ten minutes ends its worker, which frees the memory. The next load or work starts Python again
  * and loads the last model.
  */
 
 import { keepLast, storedLast } from "./last-model.js";
 import { LatestTask } from "./latest-task.js";
-import { aborted, megabytes, showStartFailure } from "./page.js";
+import { aborted, expectAnswer, megabytes, release, showStartFailure, showStopped } from "./page.js";
 import { Runtime } from "./tallow.js";
 
 /** @import { Figures, PageView, Remedy } from "./page.js" */
@@ -60,8 +62,7 @@ const IDLE_MS = 10 * 60 * 1000;
  * @template {{ description: string }} Model
  */
 export class ModelPage {
-  /** @type {Runtime} */
-  runtime;
+  runtime = this.#newRuntime();
   /** @type {Model | null}  the model in memory; a load that fails or is stopped does not change it */
   model = null;
   /** @type {Choice | null}  that of `model` */
@@ -79,7 +80,7 @@ export class ModelPage {
   /** @type {LatestTask<void>} */
   #working = new LatestTask();
   #idleTimer = 0;
-  #isEnded = false; // Python, because the page was idle
+  #isEnded = false; // Python, because the page was idle, or by itself
   /** @type {number | null}  chosen by the user */
   #threads = null;
 
@@ -91,7 +92,6 @@ export class ModelPage {
     this.#offer.type = "button";
     this.#offer.dataset.testid = "last-model";
     view.downloads.listeners.push((urls) => this.#offerLast(urls));
-    this.runtime = Runtime.create();
     this.#started = this.#start();
     this.#started.then(
       (started) => handlers.onStart(started),
@@ -178,10 +178,28 @@ export class ModelPage {
   /** Stop the load and the work. @param {string} [stopped]  the status when only work was stopped */
   async stop(stopped = "Stopped.") {
     const { status } = this.#view;
-    const { isLoading } = this;
+    const { isLoading, runtime } = this;
+    if (!this.#isEnded) expectAnswer(runtime, this.#view.problems, () => (runtime.close(), this.#resume()));
     await Promise.all([this.#loading.stop(), this.#working.stop()]);
     if (this.isLoading || this.#working.busy) return; // something else has started
     status.say(isLoading ? "Loading stopped." : stopped);
+  }
+
+  #newRuntime() {
+    const runtime = Runtime.create();
+    runtime.onStop = (problem) => {
+      this.#isEnded = true;
+      showStopped(this.#view, problem, () => this.#resume());
+    };
+    return runtime;
+  }
+
+  /** Start Python again, with the last model. */
+  #resume() {
+    this.#isEnded = true;
+    const choice = this.#loaded ?? this.choice;
+    if (choice) this.#load(choice);
+    else this.#restart();
   }
 
   /** Start Python in the runtime. @returns {Promise<Started>} */
@@ -200,7 +218,9 @@ export class ModelPage {
     clearTimeout(this.#idleTimer);
     if (!this.#isEnded) return false;
     this.#isEnded = false;
-    this.runtime = Runtime.create();
+    this.model = null;
+    release(this.#view);
+    this.runtime = this.#newRuntime();
     this.#started = this.#start();
     return true;
   }

@@ -2,8 +2,10 @@
  * Find the frames of an MP3 file. Each frame has a header of four bytes, from which its length follows. A decoder can start
  * at any frame, but needs a few frames before it, because frames borrow unused bits from earlier ones.
  *
- * Source: ISO/IEC 11172-3, section 2.4.1.3, and 13818-3; https://id3.org/id3v2.4.0-structure
+ * Source: ISO/IEC 11172-3, section 2.4.1.3, and 13818-3
  */
+
+import { tagEnd } from "./id3.js";
 
 const RATES = [44100, 48000, 32000];
 const KILOBITS = {
@@ -34,7 +36,7 @@ const LOOKAHEAD_BYTES = MIN_FRAMES * MAX_FRAME_BYTES + HEAD_BYTES;
  */
 export async function splitMp3(file, sizes, signal) {
   const reader = new Reader(file);
-  const start = await tagEnd(reader);
+  const start = await tagEnd(file);
   const first = await findFrame(reader, start, start + MAX_JUNK_BYTES, signal);
   return first === null ? null : stretches(reader, first, sizes, signal);
 }
@@ -94,14 +96,6 @@ function hasFrames(view, offset) {
     offset += frame.bytes;
   }
   return true;
-}
-
-/** The end of the ID3 tag, which has the title and the artist. @param {Reader} reader */
-async function tagEnd(reader) {
-  const head = await reader.head(0);
-  if (head !== 0x49443303 && head !== 0x49443304 && head !== 0x49443302) return 0; // "ID3", version
-  const size = await reader.head(6);
-  return 10 + (((size >>> 24) & 127) << 21) + (((size >>> 16) & 127) << 14) + (((size >>> 8) & 127) << 7) + (size & 127);
 }
 
 /** Parse the header of a frame; null if it is not one. @param {number} head @returns {Frame | null} */

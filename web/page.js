@@ -33,6 +33,41 @@ export function showStartFailure({ status, problems, progress }, error) {
   problems.show(error, { label: "Try again", action: () => location.reload() });
 }
 
+/**
+ * Report that Python has stopped. The view then says nothing else until it is released.
+ * @param {PageView} view @param {unknown} problem @param {() => void} restart
+ */
+export function showStopped({ status, problems, progress }, problem, restart) {
+  progress.hide();
+  status.hold("Python has stopped.");
+  problems.hold(problem, { label: "Restart Python", action: restart });
+}
+
+/** Let the view say again what happens. @param {PageView} view */
+export function release({ status, problems }) {
+  status.release();
+  problems.release();
+}
+
+// Code that has not ended so long after Stop may hang.
+const PATIENCE_MS = 2000;
+
+/**
+ * Wait for an answer of Python, which computes or hangs: no one can tell which. After a while, offer to restart it.
+ * @param {{ ping(): Promise<void> }} runtime @param {ProblemBox} problems @param {() => void} restart
+ */
+export async function expectAnswer(runtime, problems, restart) {
+  let isOffered = false;
+  const offer = () => {
+    isOffered = true;
+    problems.show(new Problem("NoAnswer", "Python does not answer.", "It may still compute: wait, or restart Python."), { label: "Restart Python", action: restart });
+  };
+  const timer = setTimeout(offer, PATIENCE_MS);
+  await runtime.ping().catch(() => {}); // it has stopped, as the page says
+  clearTimeout(timer);
+  if (isOffered) problems.hide();
+}
+
 // How long a remark is shown: long enough to be read twice.
 const REMARK_MS = 5000;
 
@@ -41,6 +76,7 @@ export class Status {
   #line;
   #state;
   #timer = 0;
+  #isHeld = false;
 
   /** @param {HTMLElement} line */
   constructor(line) {
@@ -50,9 +86,21 @@ export class Status {
 
   /** Show the state until the next one. @param {string} text */
   say(text) {
+    if (this.#isHeld) return;
     clearTimeout(this.#timer);
     this.#state = text;
     this.#show(text);
+  }
+
+  /** Show a state that none replaces until it is released. @param {string} text */
+  hold(text) {
+    this.release();
+    this.say(text);
+    this.#isHeld = true;
+  }
+
+  release() {
+    this.#isHeld = false;
   }
 
   /** Show a remark for a few seconds, then the state again. @param {string} text */
@@ -71,6 +119,7 @@ export class Status {
 /** The box that shows an error, its hint and a button to fix it. */
 export class ProblemBox {
   #box;
+  #isHeld = false;
 
   /** @param {HTMLElement} box */
   constructor(box) {
@@ -78,12 +127,26 @@ export class ProblemBox {
   }
 
   hide() {
+    if (this.#isHeld) return;
     this.#box.hidden = true;
     this.#box.replaceChildren();
   }
 
+  /** Show an error that none replaces until it is released. @param {unknown} error @param {Remedy} remedy */
+  hold(error, remedy) {
+    this.release();
+    this.show(error, remedy);
+    this.#isHeld = true;
+  }
+
+  release() {
+    this.#isHeld = false;
+    this.hide();
+  }
+
   /** @param {unknown} error @param {Remedy} [remedy] */
   show(error, remedy) {
+    if (this.#isHeld) return;
     console.error(error, error instanceof Problem ? (error.details ?? "") : "");
     const problem = document.createElement("p");
     problem.textContent = sentence(error instanceof Error ? error.message : String(error));

@@ -1,7 +1,9 @@
 /**
  * The messages between a page and its worker. Every request has an `id`. Its replies have the same `id`, and end with
- * exactly one `done` or `error`. `abort` has the id of the request to stop. `abort` and `interrupt` have no reply.
+ * exactly one `done` or `error`. `abort` has the id of the request to stop. `abort` and `interrupt` have no reply. `refusal` and
+ * what is a Notice belong to no request.
  *
+ * @import { Work } from "./kernel-thread.js"
  * @typedef {{ url: string, size?: number, sha256?: string }} Remote  a file on a server; its size and hash are checked if given
  * @typedef {Remote | { file: File }} Source  the origin of a file's bytes
  *
@@ -16,9 +18,11 @@
  * @typedef {{ type: "call",     id: number, method: string, keywords: Record<string, unknown>, emits: boolean }} Call
  *   call a method of the demo; with `emits`, the method gets a function `emit`, which sends an `event` at once
  * @typedef {{ type: "threads",  id: number, count: number }} Threads  set the number of threads for kernels
+ * @typedef {{ type: "ping",     id: number }} Ping  answered as soon as the worker does not compute
  * @typedef {{ type: "abort",    id: number }} Abort  has no effect on a "call"
  * @typedef {{ type: "interrupt" }} Interrupt  follows a write to `interrupts`: stop code that waits
- * @typedef {Start | Load | Generate | Call | Threads} Request
+ * @typedef {{ type: "refusal", reason: string }} Refusal  a thread of the kernels has not started
+ * @typedef {Start | Load | Generate | Call | Threads | Ping} Request
  *
  * Worker to page
  *
@@ -28,6 +32,10 @@
  * @typedef {{ type: "done",     id: number, reason: "end" | "aborted", result: unknown }} Done
  * @typedef {{ type: "error",    id: number } & Fault} Failure
  * @typedef {Progress | Token | Emitted | Done | Failure} Reply
+ * @typedef {{ type: "thread", work: Work }} Thread  start a thread of the kernels, also while Python runs
+ * @typedef {{ type: "alive", lock: string }} Alive  the worker holds a lock of this name as long as it lives
+ * @typedef {{ type: "stopped" } & Fault} Stopped  Python cannot go on
+ * @typedef {Thread | Alive | Stopped} Notice
  *
  * @typedef {"python" | "download" | "cache" | "file" | "model"} Stage  the step in progress; `loaded` and `total` are bytes
  *

@@ -9,6 +9,7 @@ import { fetchForNextVisit, ofEarlierVisit } from "./snapshot-visits.js";
 import { start } from "./start.js";
 
 /** @import { PyodideAPI } from "pyodide" */
+/** @import { Supervising } from "./kernel-threads.js" */
 /** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
 /**
@@ -24,10 +25,11 @@ import { start } from "./start.js";
  * Boot Python and import the demo.
  * @param {URL} site  the folder with site.json
  * @param {Promise<Requested>} requested  what the page needs: Python starts meanwhile
+ * @param {Supervising} supervise  by the page
  * @returns {Promise<Python>}
  * @throws {Problem} a file could not be fetched, or the demo could not be imported
  */
-export async function boot(site, requested) {
+export async function boot(site, requested, supervise) {
   const clock = stopwatch();
   const onStep = (/** @type {string} */ name) => requested.then((request) => request.onStep(name));
   onStep("Fetching Python");
@@ -73,7 +75,7 @@ export async function boot(site, requested) {
   const { pyodide, sharing } = booted;
   const collector = pyodide.pyimport("gc");
   collector.disable(); // imports make a million objects that stay
-  if (sharing?.memory) offerThreads(pyodide, sharing.memory);
+  if (sharing?.memory) offerThreads(pyodide, sharing.memory, { supervise });
   else refuseThreads(pyodide, booted.unshared ?? "its memory is not shared");
   if (partsURL && booted.snapshot !== true) loadLater(pyodide, partsURL, later);
   for (const [name, library] of await imported) pyodide.registerJsModule(name, library);
@@ -141,6 +143,11 @@ export class Python {
       /** @type {any} */ (pyodide)._api.on_fatal = (/** @type {unknown} */ error) => reject((this.#failure = fatal(error)));
     });
     this.#failed.catch(() => {}); // reported by each call
+  }
+
+  /** Rejected with a Problem when Python cannot go on. */
+  get failed() {
+    return this.#failed;
   }
 
   /** Do what has time until nothing runs. */

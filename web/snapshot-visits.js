@@ -16,7 +16,7 @@ import { Snapshot } from "./snapshot.js";
 export async function ofEarlierVisit(snapshot) {
   if (!snapshot) return "the site has no snapshot";
   try {
-    if ("caches" in globalThis && (await isFetched(snapshot.url))) return snapshot;
+    if ("caches" in globalThis && (await isFetched(snapshot))) return snapshot;
   } catch {
     // the reason follows
   }
@@ -34,8 +34,8 @@ export function fetchForNextVisit(snapshot, isShared) {
 
 /** @param {Place} snapshot @param {boolean} isShared */
 async function fetchNow(snapshot, isShared) {
-  if ((await refusal()) || (await isFetched(snapshot.url))) return;
+  if ((await refusal()) || (await isFetched(snapshot))) return;
   await forget(); // that of a site that has been updated since
-  await Snapshot.fetch(snapshot.url, isShared);
-  await markFetched(snapshot.url);
+  await Snapshot.fetch(snapshot, isShared);
+  await markFetched(snapshot);
 }

@@ -14,10 +14,11 @@ import { storeMemory, storedMemory } from "./snapshot-store.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Layout } from "./archive-files.js" */
-/** @import { Pieces } from "./snapshot-store.js" */
+/** @import { Place } from "./start.js" */
 /**
  * The file of the memory has its `pieces`, each [start, length], one after the other, compressed; the rest is zero.
- * @typedef {{ url: string, size: number, sha256: string, pieces: [number, number][] }} Memory
+ * `sha256` is that of the file, `unpackedHash` the block hash of the pieces.
+ * @typedef {{ url: string, size: number, sha256: string, unpackedHash: string, pieces: [number, number][] }} Memory
  *
  * `file` and `shared` are URLs relative to the snapshot's: the library, and its copy for a shared memory.
  * @typedef {{ path: string, file: string, shared: string, handle: number, global: boolean, memoryBase: number, memorySize: number,
@@ -28,7 +29,7 @@ import { storeMemory, storedMemory } from "./snapshot-store.js";
  * @typedef {(settings: any) => Promise<any>} Factory  makes Pyodide's module
  */
 
-const FORMAT = 2;
+const FORMAT = 3;
 const FUNCTIONS = ["growMemory", "newDSO", "mergeLibSymbols", "relocateExports", "setWasmTableEntry", "updateTableMap", "getEnvStrings", "__tzset_js"];
 const NEEDED = [...FUNCTIONS, "GOT", "LDSO", "wasmTable", "freeTableIndexes", "HEAP32", "HEAPU8", "FS"];
 
@@ -40,7 +41,7 @@ export class SnapshotError extends Error {
 export class Snapshot {
   #url;
   #description;
-  /** @type {Promise<Pieces> | null} */
+  /** @type {Promise<Uint8Array<ArrayBuffer>> | null}  the pieces */
   #memory = null;
 
   /** @param {string} url @param {Description} description */
@@ -66,20 +67,18 @@ export class Snapshot {
    */
   static async open(url, digest) {
     if (!globalThis.crypto?.subtle) throw new SnapshotError("hashes cannot be checked: the page's address begins with http:");
-    const packed = await fetchBytes(url);
-    if (digest && (await sha256([packed])) !== digest) throw new SnapshotError("the snapshot's description has another SHA-256");
-    return new Snapshot(url, await describedBy(packed));
+    return new Snapshot(url, await fetchDescription(url, digest));
   }
 
   /**
    * Fetch all files of a snapshot, so that the browser has them in its cache, and the memory unpacked.
-   * @param {string} url @param {boolean} isShared  whether they are for a shared memory
+   * @param {Place} place @param {boolean} isShared  whether they are for a shared memory
+   * @throws {SnapshotError}
    */
-  static async fetch(url, isShared) {
-    const { memory, libraries } = await describedBy(await fetchBytes(url));
+  static async fetch({ url, sha256 }, isShared) {
+    const { memory, libraries } = await fetchDescription(url, sha256);
     for (const { file, shared } of libraries) await fetchForCache(new URL(isShared ? shared : file, url).href);
-    const place = new URL(memory.url, url).href;
-    const packed = await fetchPacked(place, memory.sha256);
+    const packed = await fetchPacked(new URL(memory.url, url).href, memory.sha256);
     await storeMemory(memory.sha256, unpacked(packed)).catch(() => {}); // no room: the next start unpacks it again
   }
 
@@ -103,7 +102,8 @@ export class Snapshot {
       if (program) settings.instantiateWasm = instantiating(program, settings.instantiateWasm);
       const parts = /** @type {const} */ ([create(settings), compiling, this.#open()]);
       await Promise.allSettled(parts); // or what goes on disturbs the next start
-      const [module, compiled, pieces] = await Promise.all(parts);
+      const [module, compiled, opened] = await Promise.all(parts);
+      let pieces = opened;
       const own = module.HEAPU8.length;
       const missing = NEEDED.filter((name) => !(name in module));
       if (missing.length) throw new SnapshotError(`this Pyodide does not export ${missing.join(", ")}`);
@@ -114,11 +114,8 @@ export class Snapshot {
         const trampoline = trampolineOf(module);
         const ownTrampoline = module.HEAP32[trampoline];
         this.#memory = null; // another start opens it again
-        try {
-          putMemory(module.HEAPU8, pieces, this.#description, own);
-        } finally {
-          pieces.close();
-        }
+        putMemory(module.HEAPU8, pieces, this.#description, own);
+        pieces = new Uint8Array(); // gives 34 MB back
         module.HEAP32[trampoline] = ownTrampoline;
         return objects;
       };
@@ -161,8 +158,10 @@ function instantiating(program, original) {
   };
 }
 
-/** @param {Uint8Array<ArrayBuffer>} packed @returns {Promise<Description>} */
-async function describedBy(packed) {
+/** @param {string} url @param {string | null} digest @returns {Promise<Description>} */
+async function fetchDescription(url, digest) {
+  const packed = await fetchBytes(url);
+  if (digest && (await sha256([packed])) !== digest) throw new SnapshotError("the snapshot's description has another SHA-256");
   const description = JSON.parse(new TextDecoder().decode(await gunzip(packed)));
   if (description.format !== FORMAT) throw new SnapshotError(`the snapshot has format ${description.format}, not ${FORMAT}`);
   return description;
@@ -195,7 +194,7 @@ function link(module, { table, symbols, slots, libraries }, compiled) {
 
 /**
  * Replace the memory by the snapshot's.
- * @param {Uint8Array} heap @param {Pieces} pieces @param {Description} description
+ * @param {Uint8Array} heap @param {Uint8Array} pieces @param {Description} description
  * @param {number} own  the size before the memory grew. What is beyond it is zero already, but for the data of the libraries
  */
 function putMemory(heap, pieces, { memory, libraries }, own) {
@@ -204,8 +203,7 @@ function putMemory(heap, pieces, { memory, libraries }, own) {
   for (const [start, length] of memory.pieces) {
     heap.fill(0, Math.min(end, own), Math.min(start, own));
     end = start + length;
-    if (pieces.read(heap.subarray(start, end), { at }) !== length) throw new SnapshotError("the stored memory cannot be read");
-    at += length;
+    heap.set(pieces.subarray(at, (at += length)), start);
   }
   heap.fill(0, Math.min(end, own), Math.min(memory.size, own));
 }
@@ -255,23 +253,16 @@ function splitOnce(setting) {
 
 /** Open the memory that the browser has stored, or fetch it. @param {string} url @param {Memory} memory */
 async function openMemory(url, memory) {
-  return (await storedMemory(memory.sha256, sizeOf(memory))) ?? fetchMemory(url, memory);
+  const expected = { size: sizeOf(memory), hash: memory.unpackedHash };
+  return (await storedMemory(memory.sha256, expected)) ?? fetchMemory(url, memory);
 }
 
-/** @param {string} url @param {Memory} memory @returns {Promise<Pieces>} */
+/** @param {string} url @param {Memory} memory */
 async function fetchMemory(url, memory) {
-  let pieces = await gunzip(await fetchPacked(url, memory.sha256));
+  const pieces = await gunzip(await fetchPacked(url, memory.sha256));
   const expected = sizeOf(memory);
   if (pieces.length !== expected) throw new SnapshotError(`the snapshot's memory has ${pieces.length} bytes, not ${expected}`);
-  return {
-    read(into, { at }) {
-      into.set(pieces.subarray(at, at + into.length));
-      return into.length;
-    },
-    close() {
-      pieces = new Uint8Array(); // gives 34 MB back
-    },
-  };
+  return pieces;
 }
 
 /** @param {string} url  of a packed memory @param {string} digest  its SHA-256 */

@@ -1,15 +1,17 @@
 /**
  * Decode files to the samples that the model takes: 16 kHz, one channel, 16-bit integers.
  *
- * The browser only decodes complete files, and an hour of decoded music takes more than a gigabyte. WAV and MP3 can be cut
- * anywhere, so they are decoded part by part, with one part in memory. Files of other formats are decoded at once, up to
- * MAX_WHOLE_BYTES. Every step can be stopped.
+ * The browser only decodes complete files, and an hour of decoded music takes more than a gigabyte. WAV, FLAC, MP3,
+ * and Opus and Vorbis in Ogg can be cut anywhere, so they are decoded part by part, with one part in memory, whatever length
+ * the file says. Files of other formats are decoded at once, up to MAX_WHOLE_BYTES. Every step can be stopped.
  */
 
 import { chunksOf } from "./download.js";
+import { readFlac, splitFlac } from "./flac.js";
+import { splitMp3 } from "./mp3.js";
+import { readOgg, splitOgg } from "./ogg.js";
 import { aborted } from "./page.js";
 import { Problem } from "./protocol.js";
-import { splitMp3 } from "./mp3.js";
 import { readLayout, writeWav } from "./wav.js";
 
 export const SAMPLE_RATE = 16000;
@@ -17,6 +19,8 @@ const PART_S = 20;
 // Decoded before and after a part, then discarded, because resampling is inexact at the edges.
 const MARGIN_S = 1;
 const MAX_PART_BYTES = 2 ** 26;
+const MAX_CHANNELS = 8; // of FLAC; files of Ogg with more are not made for ears
+const SAMPLE_BYTES = 2; // of most files of any format, when nothing is compressed
 const MAX_S = 12 * 3600; // samples of this length take 1.4 GB of Python's memory
 const MAX_WHOLE_S = 2 * 3600;
 const MAX_WHOLE_BYTES = 2 ** 30;
@@ -47,7 +51,7 @@ const NONE = new Int16Array();
 export async function* samplesOf(file, signal) {
   if (!file.size) throw new Problem("NoSound", `${file.name} is empty.`, "Choose another file.");
   try {
-    const parts = (await partsOfWav(file)) ?? (await partsOfMp3(file, signal));
+    const parts = (await partsOfWav(file)) ?? (await partsOfFlac(file, signal)) ?? (await partsOfOgg(file, signal)) ?? (await partsOfMp3(file, signal));
     let count = 0;
     for await (const decoded of parts ? decodeParts(parts, file, signal) : decodeWhole(file, signal)) {
       signal.throwIfAborted();
@@ -85,7 +89,7 @@ async function partsOfWav(file) {
   const layout = await readLayout(file);
   if (!layout) return null;
   const { rate, frameBytes, start, end } = layout;
-  const part_s = Math.min(PART_S, Math.floor(MAX_PART_BYTES / (rate * frameBytes)) - 2 * MARGIN_S);
+  const part_s = partLength(rate * frameBytes);
   if (rate < RATES[0] || rate > RATES[1] || part_s < 1) throw noSound(file.name, 0);
   const frames = Math.floor((end - start) / frameBytes);
   if (!frames) throw new Problem("NoSound", `${file.name} has no sound.`, "Choose another file.");
@@ -104,19 +108,38 @@ function* wavParts(file, { head, rate, frameBytes, start }, frames, part_s) {
 }
 
 /** @param {File} file @param {AbortSignal} signal @returns {Promise<AsyncIterable<Part> | null>} */
-async function partsOfMp3(file, signal) {
-  const stretches = await splitMp3(file, { length_s: PART_S, margin_s: MARGIN_S }, signal);
-  return stretches && mp3Parts(file, stretches);
+async function partsOfFlac(file, signal) {
+  const layout = await readFlac(file);
+  return layout && stretchParts(file, splitFlac(file, layout, stretchSizes(file, layout), signal), layout.head);
 }
 
-/** @param {File} file @param {AsyncIterable<Stretch>} stretches @returns {AsyncGenerator<Part, void>} */
-async function* mp3Parts(file, stretches) {
+/** @param {File} file @param {AbortSignal} signal @returns {Promise<AsyncIterable<Part> | null>} */
+async function partsOfOgg(file, signal) {
+  const layout = await readOgg(file);
+  return layout && stretchParts(file, splitOgg(file, layout, stretchSizes(file, layout), signal), layout.head);
+}
+
+/** @param {File} file @param {{ rate: number, channels: number }} layout */
+function stretchSizes(file, { rate, channels }) {
+  if (rate < RATES[0] || rate > RATES[1] || channels < 1 || channels > MAX_CHANNELS) throw noSound(file.name, 0);
+  return { length_s: partLength(rate * channels * SAMPLE_BYTES), margin_s: MARGIN_S };
+}
+
+/** @param {File} file @param {AbortSignal} signal @returns {Promise<AsyncIterable<Part> | null>} */
+async function partsOfMp3(file, signal) {
+  const stretches = await splitMp3(file, { length_s: PART_S, margin_s: MARGIN_S }, signal);
+  return stretches && stretchParts(file, stretches);
+}
+
+/** @param {File} file @param {AsyncIterable<Stretch>} stretches @param {Uint8Array<ArrayBuffer>} [head]  of each part @returns {AsyncGenerator<Part, void>} */
+async function* stretchParts(file, stretches, head = new Uint8Array()) {
   let seconds = 0;
   for await (const { start, end, samples, rate } of stretches) {
     const before = Math.round(seconds * SAMPLE_RATE);
     seconds += samples / rate;
     // The end of the decoded samples is exact; at the start, decoders drop frames that they cannot decode, or add a delay.
-    yield { bytes: file.slice(start, end), length: Math.round(seconds * SAMPLE_RATE) - before, skip: "rest", share: Math.min(1, end / file.size) };
+    const bytes = new Blob([head, file.slice(start, end)]);
+    yield { bytes, length: Math.round(seconds * SAMPLE_RATE) - before, skip: "rest", share: Math.min(1, end / file.size) };
   }
 }
 
@@ -167,6 +190,11 @@ async function durationOf(file, signal) {
     audio.removeAttribute("src");
     audio.load(); // stops reading the file
   }
+}
+
+/** The length of a part in seconds. @param {number} byteRate  of the sound, in bytes per second */
+function partLength(byteRate) {
+  return Math.min(PART_S, Math.floor(MAX_PART_BYTES / byteRate) - 2 * MARGIN_S);
 }
 
 /** The number of samples after resampling. @param {number} frames @param {number} rate */

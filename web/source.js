@@ -1,14 +1,14 @@
 /** Read a file or a URL into Python's memory, chunk by chunk; the browser stores a copy of downloads. */
 
 import * as cache from "./cache.js";
-import { ByteReader, CHUNK_BYTES, Download } from "./download.js";
+import { ByteReader, CHUNK_BYTES, Changed, Download } from "./download.js";
 import { Problem } from "./protocol.js";
 
 /** @import { Remote, Source, Stage } from "./protocol.js" */
 
 /**
  * The destination of the bytes: `begin` is called first, then `write` for each chunk, then `end`. `begin` throws if the
- * file's first bytes or its size are wrong; it is called again if a stored copy was damaged. `write` copies the chunk, which
+ * file's first bytes or its size are wrong; it is called again if what came before was of another file. `write` copies the chunk, which
  * is empty later. `digest` is the SHA-256 of all bytes written, in hexadecimal.
  * @typedef {{
  *   begin(head: Uint8Array, size: number | null): void,
@@ -27,7 +27,9 @@ const MAX_BYTES = 3 * 2 ** 30;
 const HEAD_BYTES = 256;
 
 /** Reading failed before the end of the file. */
-class Broken extends Problem {}
+class Broken extends Problem {
+  canResume = true;
+}
 
 /**
  * Read a source into a sink.
@@ -78,7 +80,24 @@ async function readUrl(remote, sink, options) {
       notice = "The stored copy was damaged, so the file was downloaded again.";
     }
   }
-  const download = await Download.begin(remote, entry?.sha256 ? null : entry, options.signal);
+  try {
+    return await download(remote, entry?.sha256 ? null : entry, sink, options, notice);
+  } catch (error) {
+    const isOver = error instanceof Changed || (error instanceof Broken && !error.canResume);
+    if (!isOver || options.signal.aborted) throw error;
+    return download(remote, null, sink, options, notice); // from its start, once
+  }
+}
+
+/**
+ * Download a file and store it.
+ * @param {Remote} remote @param {cache.Entry | null} entry  the parts that an earlier visit stored @param {Sink} sink @param {Options} options
+ * @param {string | null} notice @returns {Promise<Read>}
+ * @throws {Problem}
+ */
+async function download(remote, entry, sink, options, notice) {
+  const { url } = remote;
+  const download = await Download.begin(remote, entry, options.signal);
   checkSize(download.size, url);
   if (!download.loaded) await cache.remove(url);
   const parts = download.loaded && entry ? entry.parts : [];
@@ -86,11 +105,13 @@ async function readUrl(remote, sink, options) {
   try {
     const size = await pump(download.chunks(copy), download.size, sink, options, { stage: "download", name: url });
     const sha256 = copy.failure && !remote.sha256 ? "" : await sink.digest();
+    if (download.isJoined && remote.sha256 && remote.sha256 !== sha256) throw new Changed(url);
     checkContent(remote, size, sha256);
     await copy.commit(size, sha256);
     if (copy.failure) notice = `The download is not kept for the next visit: ${copy.failure}.`;
     return { size, notice };
   } catch (error) {
+    if (error instanceof Broken) error.canResume = download.canResume;
     // Keep an interrupted download, which can resume later. Delete a refused one, which would be refused again.
     if (options.signal.aborted || error instanceof Broken) await copy.abort();
     else await cache.remove(url);

@@ -11,29 +11,42 @@
  *     const report = await runtime.call("advance", { seconds: 0.05 });
  */
 
-import { Problem } from "./protocol.js";
+import { FATAL, Problem } from "./protocol.js";
+import { SITE } from "./site.js";
 
-/** @import { Loaded, Progress, Reply, Request, Source, Started, Token } from "./protocol.js" */
-
-const HERE = import.meta.url; // by itself: bundlers would take `new URL("..", import.meta.url)` for a file to include
-/** The folder with site.json. This module is in its subfolder web/. */
-export const SITE = new URL("..", HERE);
+/** @import { Work } from "./kernel-thread.js" */
+/** @import { Supervisor } from "./kernel-supervisor.js" */
+/** @import { Loaded, Notice, Progress, Reply, Request, Source, Started, Token } from "./protocol.js" */
 
 const SIGINT = 2;
 
 export class Runtime {
+  /** Called when Python has stopped by itself: it failed for good, or its worker has ended. @type {(problem: Problem) => void} */
+  onStop = () => {};
   /** @type {Map<number, Replies>} */
   #pending = new Map();
   #lastId = 0;
-  #isClosed = false;
+  /** @type {Problem | null}  why requests fail */
+  #end = null;
+  #hasAnswered = false;
   #port;
+  #site;
+  /** @type {Promise<Supervisor> | undefined} */
+  #supervisor;
   // Only isolated pages have shared memory.
   #interrupts = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
 
-  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests */
-  constructor(port) {
+  /** @param {Worker | MessagePort} port  of a worker, or of its stand-in in tests @param {URL} [site]  the folder with site.json */
+  constructor(port, site = SITE) {
     this.#port = port;
-    port.onmessage = (/** @type {MessageEvent<Reply>} */ { data }) => this.#pending.get(data.id)?.push(data);
+    this.#site = site;
+    port.onmessage = (/** @type {MessageEvent<Reply | Notice>} */ { data }) => {
+      this.#hasAnswered = true;
+      if (data.type === "thread") this.#startThread(data.work);
+      else if (data.type === "alive") navigator.locks.request(data.lock, () => this.#stop(ended()));
+      else if (data.type === "stopped") this.#stop(Problem.from(data));
+      else this.#pending.get(data.id)?.push(data);
+    };
   }
 
   /** Create a runtime with a new worker, or with the one that early.js has started. @param {URL} [site]  the folder with site.json */
@@ -41,14 +54,15 @@ export class Runtime {
     const early = /** @type {{ earlyWorker?: Worker | null }} */ (globalThis);
     const worker = (site === SITE && early.earlyWorker) || startWorker(site);
     early.earlyWorker = null;
-    const runtime = new Runtime(worker);
+    const runtime = new Runtime(worker, site);
     worker.onerror = (event) => {
       const problem = new Problem(
         "WorkerError",
-        event.message ?? `The worker script ${new URL("web/worker.js", site)} could not be loaded.`,
+        `The worker script ${new URL("web/worker.js", site)} could not be loaded: ${event.message ?? "it is blocked"}`,
         "Check the connection and reload the page.",
       );
-      runtime.#fail(problem);
+      // Later errors are of code that Python or the user gave to a timer: the worker goes on.
+      if (!runtime.#hasAnswered) runtime.#fail(problem);
     };
     return runtime;
   }
@@ -61,9 +75,13 @@ export class Runtime {
    *   (cli/parts.py; others load when they are imported), `packages` those besides NumPy and tallow that it imports, `libraries` the JavaScript modules of site.json that Python imports
    * @returns {Promise<Started>}
    */
-  start(app, { modules = [], parts = [], packages = [], libraries = [], ...options } = {}) {
+  async start(app, { modules = [], parts = [], packages = [], libraries = [], ...options } = {}) {
     const urls = { app: app.href, modules: modules.map((module) => module.href) };
-    return this.#result({ type: "start", id: ++this.#lastId, ...urls, parts, packages, libraries, interrupts: this.#interrupts }, options);
+    const request = { type: /** @type {const} */ ("start"), id: ++this.#lastId, ...urls, parts, packages, libraries, interrupts: this.#interrupts };
+    /** @type {Started} */
+    const started = await this.#result(request, options);
+    if (started.mostThreads > 1) this.#supervise().catch(() => {}); // reported when a thread is wanted
+    return started;
   }
 
   /**
@@ -120,16 +138,49 @@ export class Runtime {
     this.#port.postMessage({ type: "interrupt" });
   }
 
-  /** Terminate the worker. Pending and later requests fail. */
+  /**
+   * Wait until the worker does not compute. A worker that computes for long does not answer, as one that hangs.
+   * @returns {Promise<void>}
+   */
+  ping() {
+    return this.#result({ type: "ping", id: ++this.#lastId }, {});
+  }
+
+  /** Terminate the worker and the threads of its kernels. Pending and later requests fail. */
   close() {
-    if (this.#port instanceof MessagePort) this.#port.close();
-    else this.#port.terminate();
-    this.#isClosed = true;
     this.#fail(closed());
   }
 
+  /** Start a thread of the kernels. @param {Work} work */
+  async #startThread(work) {
+    try {
+      const supervisor = await this.#supervise();
+      if (!this.#end) supervisor.start(work);
+    } catch (error) {
+      this.#port.postMessage({ type: "refusal", reason: String(error) });
+    }
+  }
+
+  #supervise() {
+    const url = new URL("web/kernel-supervisor.js", this.#site).href;
+    return (this.#supervisor ??= import(/* webpackIgnore: true */ /* @vite-ignore */ url).then(({ supervise }) =>
+      supervise((/** @type {string} */ reason) => this.#port.postMessage({ type: "refusal", reason })),
+    ));
+  }
+
   /** @param {Problem} problem */
+  #stop(problem) {
+    if (this.#end) return; // it was closed
+    this.#fail(problem);
+    this.onStop(problem);
+  }
+
+  /** Terminate the worker and the threads. @param {Problem} problem  of pending and later requests */
   #fail(problem) {
+    if (this.#port instanceof MessagePort) this.#port.close();
+    else this.#port.terminate();
+    this.#supervisor?.then((supervisor) => supervisor.end()).catch(() => {}); // there is none
+    this.#end ??= problem;
     for (const replies of this.#pending.values()) replies.fail(problem);
   }
 
@@ -154,15 +205,16 @@ export class Runtime {
    */
   async *#send(request, signal) {
     signal?.throwIfAborted();
-    if (this.#isClosed) throw closed();
+    if (this.#end) throw this.#end;
     const { id } = request;
     const replies = new Replies();
     const abort = () => this.#port.postMessage({ type: "abort", id });
     this.#pending.set(id, replies);
     signal?.addEventListener("abort", abort);
-    let finished = false;
+    let finished = true; // nothing was sent yet
     try {
       this.#port.postMessage(request);
+      finished = false;
       while (!finished) {
         const reply = await replies.next();
         finished = isLast(reply);
@@ -171,26 +223,37 @@ export class Runtime {
         yield reply;
       }
     } finally {
-      if (!finished) {
-        // The caller has left the loop, which returns only when the worker is free again.
-        abort();
-        while (!isLast(await replies.next()));
+      try {
+        if (!finished && !this.#end) {
+          // The caller has left the loop, which returns only when the worker is free again.
+          abort();
+          while (!isLast(await replies.next()));
+        }
+      } finally {
+        signal?.removeEventListener("abort", abort);
+        this.#pending.delete(id);
       }
-      signal?.removeEventListener("abort", abort);
-      this.#pending.delete(id);
     }
   }
 }
 
 /** @param {URL} site  the folder with site.json */
 function startWorker(site) {
-  // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response.
-  const script = `import ${JSON.stringify(new URL("web/worker.js", site).href)};`;
+  // A worker from a blob inherits the page's Content-Security-Policy; a worker from a file has that of its response. In Firefox, what
+  // a script from a blob imports by a statement does not come from the service worker, and is missing without a network.
+  const script = `
+const early = [];
+onmessage = (event) => early.push(event);
+import(${JSON.stringify(new URL("web/worker.js", site).href)}).then(() => early.forEach((event) => onmessage(event)), reportError);`;
   return new Worker(URL.createObjectURL(new Blob([script], { type: "text/javascript" })), { type: "module" });
 }
 
 function closed() {
   return new Problem("Closed", "The runtime was closed.", "Create another.");
+}
+
+function ended() {
+  return new Problem(FATAL, "Python has stopped: its worker has ended.", "Start Python again, or reload the page.");
 }
 
 /** @param {Reply} reply */

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from pyodide.code import eval_code_async
 
 import tallow as tl
 from tallow.errors import ArgumentError, AudioError, CheckpointError
-from tallow.generation import Sampler, decode_stream, generate
+from tallow.generation import Sampler, generate
 from tallow.io import gguf
 from tallow.io.model_folder import memory_folder
 from tallow.io.source import Opened
@@ -29,7 +29,6 @@ from tallow.models.config import CONFIG
 from tallow.models.sentence_folder import files_of
 from tallow.models.whisper import Transcription, Whisper, WhisperConfig
 from tallow.models.whisper.model import GENERATION
-from tallow.text.tokenizer import Tokenizer
 from tallow.text.whisper import VOCABULARIES, WhisperTokenizer
 
 # The kinds of models, in the names of their files: "text/model.gguf", "vectors/config.json".
@@ -60,7 +59,7 @@ class Demo:
 
     # ---------------------------------------------------------------------------------------------------------- models
 
-    def file_names(self, *, kind: str, config: str | None = None, modules: str | None = None) -> dict[str, list[str]]:
+    def file_names(self, *, kind: str, config: str | None = None, modules: str | None = None) -> dict[str, Any]:
         """Return the names of a model's files, and of its folders with weights.
 
         Args:
@@ -70,8 +69,7 @@ class Demo:
             raise CheckpointError("config.json not found", hint="write the name of a model on the Hub, or its folder")
         if kind == SPEECH:
             return {"required": [CONFIG], "optional": [*VOCABULARIES, GENERATION], "weights": [""]}
-        files = files_of(None if modules is None else modules.encode())
-        return {name: list(names) for name, names in files._asdict().items()}
+        return files_of(None if modules is None else modules.encode())._asdict()
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name.startswith(f"{TEXT}/") and not head.startswith(gguf.MAGIC):
@@ -87,7 +85,7 @@ class Demo:
 
     def load_packaged(self, *, kind: str) -> dict[str, Any]:
         """Load a model of the package."""
-        return self._keep(TextModel.story() if kind == TEXT else spoken.load())
+        return self._keep(stories.load()[0] if kind == TEXT else spoken.load())
 
     def drop(self, *, model: int) -> None:
         """Free a model."""
@@ -163,45 +161,12 @@ def plain(value: Any) -> Any:
     return repr(value)
 
 
-class TextModel(NamedTuple):
-    """A language model, and its tokenizer as two functions."""
+def _language_model(files: Files) -> CausalLM:
+    """Return the model of a GGUF file, with its tokenizer. Quantised matrices are views of the file."""
+    from tallow.models import gguf_models  # not at the top: Python starts without it
 
-    model: CausalLM
-    encode: Callable[[str], list[int]]
-    decode: Callable[[Iterable[int], list[int]], Iterator[str]]
-    stop_ids: Collection[int]
-
-    @classmethod
-    def story(cls) -> TextModel:
-        """Return the packaged model."""
-        model, tokenizer = stories.load()
-        return cls(
-            model,
-            lambda text: tokenizer.encode(text, bos=True),
-            lambda tokens, prompt: decode_stream(tokenizer, tokens, previous=prompt[-1]),
-            model.config.eos_token_id,
-        )
-
-    @classmethod
-    def from_files(cls, files: Files) -> TextModel:
-        """Return the model of a GGUF file. Quantised matrices are views of the file."""
-        from tallow.models import gguf_models  # not at the top: Python starts without it
-
-        ((name, data),) = files.items()
-        file = gguf.load(Opened(data, name))
-        model = gguf_models.load(file)
-        if not isinstance(model, CausalLM):
-            what = f"{name} is a {type(model).__name__}, which does not write texts"
-            raise CheckpointError(what, hint="choose a language model")
-        model.tokenizer = tokenizer = Tokenizer.from_gguf(file)
-
-        def encode(text: str) -> list[int]:
-            first = tokenizer.bos_token_id
-            return tokenizer.encode(text) or ([] if first is None else [first])
-
-        return cls(
-            model, encode, lambda tokens, prompt: tokenizer.decode_stream(tokens, previous=prompt), model.stop_ids
-        )
+    ((name, data),) = files.items()
+    return gguf_models.language_model(gguf.load(Opened(data, name)))
 
 
 def _encoder(files: Files) -> SentenceEncoder:
@@ -218,17 +183,17 @@ def _whisper(files: Files) -> Whisper:
 
 
 def _module(model: Any) -> Any:
-    return model.model if isinstance(model, TextModel | SentenceEncoder) else model
+    return model.model if isinstance(model, SentenceEncoder) else model
 
 
 class Text:
     """A text that continues a prompt."""
 
-    def __init__(self, model: TextModel, *, prompt: str, max_tokens: int = 256, **sampling: Any) -> None:
-        ids = model.encode(prompt)
+    def __init__(self, model: CausalLM, *, prompt: str, max_tokens: int = 256, **sampling: Any) -> None:
+        ids = model.tokenizer.encode_prompt(prompt)
         sample = Sampler(**{"temperature": 0.8, "top_p": 0.95} | sampling)
-        tokens = generate(model.model, ids, max_tokens=max_tokens, sample=sample, stop_ids=model.stop_ids)
-        self._pieces = model.decode(tokens, ids)
+        tokens = generate(model, ids, max_tokens=max_tokens, sample=sample, stop_ids=model.stop_ids)
+        self._pieces = model.tokenizer.decode_stream(tokens, previous=ids)
 
     def steps(self) -> Iterator[str]:
         return self._pieces
@@ -273,5 +238,5 @@ class Vectors:
         return self._vectors
 
 
-LOADERS: dict[str, Callable[[Files], Any]] = {TEXT: TextModel.from_files, SPEECH: _whisper, VECTORS: _encoder}
+LOADERS: dict[str, Callable[[Files], Any]] = {TEXT: _language_model, SPEECH: _whisper, VECTORS: _encoder}
 RUNS: dict[str, Callable[..., Run]] = {TEXT: Text, SPEECH: Transcript, VECTORS: Vectors}

@@ -9,10 +9,10 @@ import { boot } from "./python.js";
 import { Problem } from "./protocol.js";
 import { readInto } from "./source.js";
 
-/** @import { Abort, Call, Generate, Interrupt, Load, Reply, Request, Start } from "./protocol.js" */
+/** @import { Abort, Call, Generate, Interrupt, Load, Notice, Refusal, Reply, Request, Start } from "./protocol.js" */
 /** @import { Python, Requested } from "./python.js" */
 /** @import { Report } from "./source.js" */
-/** @typedef {{ postMessage(message: Reply): void, onmessage: ((event: MessageEvent) => void) | null }} Port */
+/** @typedef {{ postMessage(message: Reply | Notice): void, onmessage: ((event: MessageEvent) => void) | null }} Port */
 /** @typedef {Reply extends infer R ? R extends { id: number } ? Omit<R, "id"> : never : never} Unaddressed */
 
 // The length of a slice, after which the worker sends the new text and checks for an abort: one frame of a 60 Hz screen.
@@ -29,22 +29,33 @@ class Server {
   #running = new Map();
   /** @type {(request: Requested) => void} */
   #request = () => {};
+  /** @type {(reason: string) => void} */
+  #refuseThreads = () => {};
   #isStarted = false;
   /** @type {Promise<Python>} */
   #python;
   #nextTask = taskHop();
+  #lock = holdLock();
   #restTimer = 0;
 
   /** @param {Port} port */
   constructor(port) {
     this.#port = port;
-    this.#python = boot(SITE, new Promise((resolve) => (this.#request = resolve)));
-    this.#python.catch(() => {}); // reported to each request
+    const requested = new Promise((resolve) => (this.#request = resolve));
+    this.#python = boot(SITE, requested, (refuse) => {
+      this.#refuseThreads = refuse;
+      return (work) => port.postMessage({ type: "thread", work });
+    });
+    this.#python.then(
+      ({ failed }) => failed.catch((problem) => port.postMessage({ type: "stopped", ...problem.toFault() })),
+      () => {}, // reported to each request
+    );
     port.onmessage = ({ data }) => this.#receive(data);
   }
 
-  /** @param {Request | Abort | Interrupt} message */
+  /** @param {Request | Abort | Interrupt | Refusal} message */
   async #receive(message) {
+    if (message.type === "refusal") return this.#refuseThreads(message.reason);
     if (message.type === "interrupt") return (await this.#python).interrupt();
     const { id } = message;
     if (message.type === "abort") {
@@ -79,6 +90,7 @@ class Server {
    * @returns {Promise<unknown>}
    */
   async #answer(request, reply, signal) {
+    if (request.type === "ping") return null;
     if (request.type === "start") return this.#start(request, reply);
     if (!this.#isStarted) throw new Problem("ProtocolError", `"${request.type}" came before "start"`);
     const python = await this.#python;
@@ -91,6 +103,7 @@ class Server {
   /** @param {Start} request @param {(reply: Unaddressed) => void} reply */
   async #start({ id, type, ...request }, reply) {
     this.#isStarted = true;
+    this.#lock.then((lock) => lock && this.#port.postMessage({ type: "alive", lock }));
     this.#request({ ...request, onStep: (name) => reply({ type: "progress", stage: "python", name, loaded: 0, total: null }) });
     return (await this.#python).started;
   }
@@ -141,6 +154,22 @@ class Server {
     const emit = (/** @type {unknown} */ value) => reply({ type: "event", value });
     return python.invoke(method, keywords, emits ? emit : null);
   }
+}
+
+/**
+ * Hold a lock as long as this worker lives: the browser releases it however the worker ends, and not while it computes.
+ * @returns {Promise<string | null>}  its name; null where there are no locks, as on a page from http:
+ */
+function holdLock() {
+  return new Promise((resolve) => {
+    if (!navigator.locks) return resolve(null);
+    const name = `tallow-worker-${crypto.randomUUID()}`;
+    const hold = () => {
+      resolve(name);
+      return new Promise(() => {});
+    };
+    navigator.locks.request(name, hold).catch(() => resolve(null));
+  });
 }
 
 /**

@@ -27,11 +27,13 @@ class Host(ThreadingHTTPServer):
         self.files = files
         self.requests: Counter[str] = Counter()
         self.ranges: list[str | None] = []  # requested ranges
-        self.version = "Sat, 21 Nov 2026 12:00:00 GMT"  # Last-Modified of the files
+        self.version: str | None = "Sat, 21 Nov 2026 12:00:00 GMT"  # Last-Modified of the files
         self.breaks_at: int | None = None
         self.goes_down = False  # of the connection
         self.is_down = False
         self.knows_ranges = True
+        self.then: dict[str, bytes] = {}  # replaces files after the next answer
+        self.content_range: str | None = None  # of partial answers, with {start}, {before}, {end}, {size} and {larger}
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.server_port}/{path}"
@@ -89,10 +91,22 @@ class _Handler(BaseHTTPRequestHandler):
         end, self.server.breaks_at = self.server.breaks_at or len(data), None
         self.send_response(206 if requested else 200)
         self.send_header("Access-Control-Allow-Origin", "*")
-        self.send_header("Last-Modified", self.server.version)
+        if self.server.version:
+            self.send_header("Last-Modified", self.server.version)
+        body = data[start:end]
+        if requested and self.server.content_range:
+            size = len(data)
+            place = {"start": start, "before": start - 1, "end": size - 1, "size": size, "larger": size + 1}
+            said = self.server.content_range.format_map(place)
+            if said != f"bytes {start}-{size - 1}/{size}":
+                body = bytes(len(body))  # of another part
+            self.send_header("Access-Control-Expose-Headers", "Content-Range")
+            self.send_header("Content-Range", said)
         self.send_header("Content-Length", str(len(data) - start))
         self.end_headers()
-        self.wfile.write(data[start:end])
+        self.wfile.write(body)
+        self.server.files |= self.server.then
+        self.server.then = {}
         self.close_connection = end < len(data)
         self.server.is_down = self.close_connection and self.server.goes_down
 

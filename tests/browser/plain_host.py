@@ -14,10 +14,31 @@ class PlainHost:
     """Serves a site in a folder, below the root of the host.
 
     Args:  headers: sent with every answer
+
+    `says` replaces what is sent for a path that ends like a key, `fails` has the statuses of errors in place of it;
+    `requests` has the paths that were asked for.
     """
 
     def __init__(self, folder: Path, headers: Mapping[str, str]) -> None:
+        self.says: dict[str, bytes] = {}
+        self.fails: dict[str, int] = {}
+        self.requests: list[str] = []
+        says, fails, requests = self.says, self.fails, self.requests
+
         class Handler(SimpleHTTPRequestHandler):
+            def do_GET(self) -> None:
+                requests.append(self.path)
+                for end, status in fails.items():
+                    if self.path.endswith(end):
+                        return self.send_error(status)
+                for end, content in says.items():
+                    if self.path.endswith(end):
+                        self.send_response(200)
+                        self.end_headers()
+                        self.wfile.write(content)
+                        return
+                super().do_GET()
+
             def end_headers(self) -> None:
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from tests.browser.dropping import drop
 from tests.browser.host import Host, hosting
 from tests.browser.hub import Hub, no_hub
 from tests.browser.sentence_folder import write_sentence_folder
-from tests.browser.test_demo import running_demo
 
 import tallow as tl
 from tallow.io import safetensors
@@ -281,7 +281,10 @@ def test_gguf_file(shared: Reader, tiny: Path, tmp_path: Path) -> None:
 
 
 GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
-    "missing": ({"tokenizer.json": None, "1_Pooling/config.json": None}, ("tokenizer.json, 1_Pooling/config.json",)),
+    "missing": (
+        {"tokenizer.json": None, "1_Pooling/config.json": None},
+        ("1_Pooling/config.json, tokenizer.json", "or vocab.json with merges.txt"),
+    ),
     "whisper": (
         {"config.json": b'{"architectures": ["WhisperForConditionalGeneration"]}'},
         ("Whisper does not compute embeddings of texts", "Choose an encoder"),
@@ -320,6 +323,31 @@ def test_dropped_files(shared: Reader, tiny: Path, tmp_path: Path) -> None:
     expect(shared.name).to_contain_text("texts of up to 512 tokens")  # without the file that has the 12
     drop(shared.page, files | {"modules.json": tiny / "modules.json"})
     shared.fails_with("1_Pooling/config.json", "whole folder")
+
+
+@pytest.fixture(scope="module")
+def older(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model with its words in `vocab.txt`, as the first BERTs have them."""
+    folder = tmp_path_factory.mktemp("models") / "older"
+    shutil.copytree(tiny, folder)
+    vocab = json.loads((tiny / "tokenizer.json").read_text())["model"]["vocab"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("\n".join(sorted(vocab, key=vocab.get)) + "\n", encoding="utf-8")
+    return folder
+
+
+def test_folder_with_a_vocabulary_alone(shared: Reader, tiny: Path, older: Path) -> None:
+    expected = native(tiny).encode([*TEXTS, QUERY], normalize=True)
+    scores = expected[:-1] @ expected[-1]
+    drop(shared.page, {path.relative_to(older).as_posix(): path for path in older.rglob("*.*")})
+    shared.is_ready().compare(*TEXTS, query=QUERY)
+    np.testing.assert_allclose(shared.table(), expected[:-1] @ expected[:-1].T, atol=1e-4 + 5e-5)
+    np.testing.assert_allclose(shared.scores(), sorted(scores, reverse=True), atol=1e-4 + 5e-4)
+    with hosting(
+        {f"older/{path.relative_to(older).as_posix()}": path.read_bytes() for path in older.rglob("*.*")}
+    ) as host:
+        shared.load(host.url("plain/older")).is_ready().compare(*TEXTS)
+    np.testing.assert_allclose(shared.table(), expected[:-1] @ expected[:-1].T, atol=1e-4 + 5e-5)
 
 
 @pytest.fixture
@@ -402,18 +430,6 @@ def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None
         expect(shared.name).to_contain_text("who/tiny: ")  # the previous model is still loaded
     finally:
         shared.page.context.unroute("https://huggingface.co/**")
-
-
-def test_demo_offers_the_models_of_a_folder(page: Page, pyodide_dir: Path, tiny: Path) -> None:
-    with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={tiny.parent}") as (_, url):
-        reader = Reader(page).open(url)
-        packaged, offered = page.get_by_test_id("preset-glosses"), page.get_by_test_id("preset-tiny")
-        expect(packaged).to_have_attribute("aria-pressed", "true")
-        offered.click()
-        expect(offered).to_have_attribute("aria-pressed", "true", timeout=START_MS)
-        expect(packaged).to_have_attribute("aria-pressed", "false")
-        reader.is_ready().compare("a cat", "a dog", query="dog")
-        expect(reader.results).to_have_count(2)
 
 
 def test_phone(browser: Browser, site: str, tiny: Path) -> None:

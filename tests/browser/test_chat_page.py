@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import transformers
 from playwright.sync_api import Browser, Page, expect
 from support.gguf_files import write_llama2c
 from support.qwen3 import save_qwen3
+from support.tokenizer_folders import LLAMA, spm, write
 from support.tool_caller import ANSWER, CALL, save_tool_caller
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
@@ -451,6 +454,83 @@ async (texts) => {
 """
 
 
+# Texts as JavaScript: what takes a parser of Markdown minutes, all memory or its stack, and what does not.
+TOO_MUCH = [
+    '"> ".repeat(2000) + "a"',
+    '"- ".repeat(2000) + "a"',
+    'Array.from({ length: 2000 }, (_, i) => "  ".repeat(i) + "- a\\n").join("")',
+    '(Array.from({ length: 60 }, (_, i) => "  ".repeat(i) + "- a\\n").join("")).repeat(2200)',
+    '"a".repeat(50_000) + "@"',
+    '"|a".repeat(20_000) + "|\\n" + "|-".repeat(20_000) + "|\\n" + "|a\\n".repeat(20_000)',
+    '"[a](".repeat(5000)',
+    '"*a **b ".repeat(5000)',
+    '"a\\n".repeat(50_000)',
+]
+ORDINARY = [
+    '"Words, **bold** and [a link](https://example.org) with `code`.\\n\\n- a\\n- b\\n\\n".repeat(3000)',
+    '"```\\n" + "let code = 1;\\n".repeat(10_000) + "```"',
+    '"**bold** " + "a".repeat(10_000) + "@"',
+    '"**bold** a" + " ".repeat(10_000) + "b"',
+    'Array.from({ length: 20 }, (_, i) => "  ".repeat(i) + "- **a**\\n").join("")',
+]
+BOUNDED = """
+async (sources) => {
+  const { GrowingMarkdown, loadMarkdown } = await import("/web/markdown.js");
+  await loadMarkdown();
+  const { warn } = console;
+  return sources.map(([text, times]) => {
+    let warnings = 0;
+    console.warn = () => warnings++;
+    const box = document.createElement("div");
+    const markdown = new GrowingMarkdown(box);
+    for (let i = 1; i <= times; i++) markdown.show(text.slice(0, (text.length * i) / times));
+    const tags = box.querySelectorAll("*").length;
+    const shown = { plain: box.classList.contains("plain"), same: box.textContent === text, warnings, tags };
+    markdown.show("");
+    const empty = box.textContent;
+    markdown.show("**other**");
+    console.warn = warn;
+    return { ...shown, empty, after: box.innerHTML.trim() };
+  });
+}
+"""
+
+
+def bounded(talk: Talk, texts: list[str], times: int = 1) -> list[dict[str, Any]]:
+    """Show texts, each growing to its whole in so many steps."""
+    sources = ", ".join(f"[{text}, {times}]" for text in texts)
+    shown: list[dict[str, Any]] = talk.page.evaluate(f"() => ({BOUNDED.strip()})([{sources}])")
+    return shown
+
+
+@pytest.mark.parametrize("times", [1, 20])
+def test_markdown_that_takes_too_much_work_is_shown_as_it_is_written(talk: Talk, times: int) -> None:
+    for text, shown in zip(TOO_MUCH, bounded(talk, TOO_MUCH, times), strict=True):
+        assert (shown["plain"], shown["same"], shown["tags"]) == (True, True, 0), text
+        assert shown["warnings"] == 1, f"{text}: longer ones are not parsed"
+        assert (shown["empty"], shown["after"]) == ("", "<p><strong>other</strong></p>")
+
+
+def test_ordinary_markdown_is_within_the_bounds(talk: Talk) -> None:
+    for text, shown in zip(ORDINARY, bounded(talk, ORDINARY), strict=True):
+        assert (shown["plain"], shown["warnings"]) == (False, 0), text
+        assert shown["tags"] > 1
+
+
+def test_addresses_are_found_but_not_in_long_blocks(talk: Talk) -> None:
+    near, far, other = talk.page.evaluate(
+        RENDER,
+        [
+            "see https://example.org and a@example.org",
+            f"see https://example.org and a@example.org{'a' * 2000}",
+            f"{'a' * 2000}\n\nsee https://example.org",
+        ],
+    )
+    assert near.count("<a ") == 2
+    assert "<a " not in far
+    assert other.count("<a ") == 1
+
+
 def test_text_that_grows_renders_its_last_block_only(talk: Talk) -> None:
     texts = [
         "# A\n\nb **c**\nd\n\n- e\n\n- f\n\n  g\n\nh\n===\n\n1. i",
@@ -590,6 +670,22 @@ def test_hub_file_and_folder(talk: Talk, files: dict[str, Path], data_dir: Path,
     talk.fails_with("not a model")
     talk.set(model_url=" ").click("load-url")
     talk.fails_with("An empty name is neither")
+
+
+def test_folder_with_a_sentencepiece_model_alone(talk: Talk, tmp_path: Path) -> None:
+    """As Llama 2's first repositories were: no `tokenizer.json`, the template in a file of its own."""
+    config = {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "legacy": False}
+    folder = write(tmp_path / "older", spm("llama", "tokenizer.model", "bpe", config, **LLAMA))
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2}
+    entries = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 600, **sizes}
+    write(folder, {"config.json": entries, "chat_template.jinja": TEMPLATE})
+    torch.manual_seed(0)
+    transformers.LlamaForCausalLM(transformers.LlamaConfig(**entries, initializer_range=0.5)).save_pretrained(folder)
+    talk.page.get_by_test_id("model-folder").set_input_files(folder)
+    expect(talk.page.get_by_test_id("model-name")).to_contain_text("older:", timeout=START_MS)
+    answer = expected(AutoModel.from_pretrained(folder), ("user", "The cat sleeps"))
+    assert answer.strip()
+    assert same(talk.say("The cat sleeps"), answer)
 
 
 def test_a_later_visit_offers_the_model_used_last(page: Page, revisited_site: str, files: dict[str, Path]) -> None:

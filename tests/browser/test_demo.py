@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
 from tests.browser.consoles import Console
+from tests.browser.sentence_folder import write_sentence_folder
 
 DEMO = [sys.executable, "-m", "tallow", "demo"]
 
@@ -34,9 +36,19 @@ def running_demo(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 @pytest.fixture(scope="module")
-def url(pyodide_dir: Path, data_dir: Path) -> Iterator[str]:
+def models(model: Path, tokenizer: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a llama2.c model, its tokenizer, and an encoder."""
+    folder = tmp_path_factory.mktemp("models")
+    for path in (model, tokenizer):
+        shutil.copy(path, folder)
+    write_sentence_folder(folder / "tiny")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(pyodide_dir: Path, models: Path) -> Iterator[str]:
     """The address of a demo with the models of a folder."""
-    with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={data_dir}") as (_, url):
+    with running_demo(f"--pyodide={pyodide_dir}", f"--model-dir={models}") as (_, url):
         yield url
 
 
@@ -50,6 +62,20 @@ def test_demo_serves_the_models_of_a_folder(page: Page, url: str) -> None:
     expect(page.get_by_test_id("status")).to_have_text("Done.", timeout=START_MS)
     expect(page.get_by_test_id("output")).to_contain_text("Once upon a time, there was a little girl named Lily.")
     expect(page.get_by_test_id("stats")).to_contain_text("wasm")
+
+
+def test_demo_serves_the_encoders_of_a_folder(page: Page, url: str) -> None:
+    page.goto(f"{url}wasm_examples/bert/")
+    packaged, offered = page.get_by_test_id("preset-glosses"), page.get_by_test_id("preset-tiny")
+    expect(packaged).to_have_attribute("aria-pressed", "true")
+    offered.click()
+    expect(offered).to_have_attribute("aria-pressed", "true", timeout=START_MS)
+    expect(packaged).to_have_attribute("aria-pressed", "false")
+    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
+    page.get_by_test_id("texts").fill("a cat\na dog")
+    page.get_by_test_id("query").fill("dog")
+    page.get_by_test_id("embed").click()
+    expect(page.get_by_test_id("results").locator("li")).to_have_count(2, timeout=START_MS)
 
 
 def test_cuda_is_available_returns_false_in_a_tab(page: Page, url: str) -> None:

@@ -12,13 +12,13 @@ from tests.browser.conftest import START_MS, wait_for
 
 
 @pytest.fixture
-def loading(page: Page, site: str) -> Callable[[str], Callable[[], None]]:
+def loading(page: Page, revisited_site: str) -> Callable[[str], Callable[[], None]]:
     """Return a function that opens a page whose script has not arrived, and returns one that lets it arrive."""
 
     def opened(name: str) -> Callable[[], None]:
         held: list[Route] = []
         page.route("**/app.js", lambda route: held.append(route))
-        page.goto(f"{site}wasm_examples/{name}/", wait_until="commit")
+        page.goto(f"{revisited_site}wasm_examples/{name}/", wait_until="commit")
         expect(page.get_by_test_id("status")).to_have_text(re.compile("starting|starts"))
         wait_for(page, lambda: held)
         return lambda: held[0].continue_()
@@ -88,12 +88,12 @@ def test_the_worker_that_has_started_is_that_of_the_page(
     arrive()
     expect(page.get_by_test_id("status")).to_have_text("Ready.")
     assert page.workers[0] == started
-    assert len(page.workers) <= 3, "Python's, and those of a thread and of its supervisor"
+    assert len(page.workers) <= 2, "Python's, and that of a thread"
 
 
-def test_a_worker_that_cannot_be_loaded_is_reported_and_started_again(page: Page, site: str) -> None:
+def test_a_worker_that_cannot_be_loaded_is_reported_and_started_again(page: Page, revisited_site: str) -> None:
     page.route("**/web/worker.js", lambda route: route.abort())
-    page.goto(f"{site}wasm_examples/llama2c/")
+    page.goto(f"{revisited_site}wasm_examples/llama2c/")
     expect(page.get_by_test_id("error")).to_contain_text("web/worker.js could not be loaded")
     page.unroute("**/web/worker.js")
     page.get_by_role("button", name="Try again").click()

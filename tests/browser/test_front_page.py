@@ -64,9 +64,9 @@ def test_story_is_told_and_the_kernels_are_measured(page: Page, site: str) -> No
     assert page.get_by_test_id("output").text_content() == story
 
 
-def test_text_is_typed_while_python_starts(page: Page, site: str) -> None:
+def test_text_is_typed_while_python_starts(page: Page, revisited_site: str) -> None:
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
-    page.goto(site)
+    page.goto(revisited_site)
     assert not page.workers
     page.get_by_test_id("prompt").focus()
     expect(page.get_by_test_id("progress")).to_contain_text("step")
@@ -89,9 +89,9 @@ def test_waiting_story_can_be_stopped(idle: Page, site: str) -> None:
     expect(idle.get_by_test_id("tell")).to_have_text("Tell a story")
 
 
-def test_failure_is_shown_and_can_be_tried_again(page: Page, site: str) -> None:
+def test_failure_is_shown_and_can_be_tried_again(page: Page, revisited_site: str) -> None:
     page.route("**/site.json", lambda route: route.abort())
-    page.goto(site)
+    page.goto(revisited_site)
     page.get_by_test_id("tell").click()
     expect(page.get_by_test_id("error")).to_contain_text("site.json could not be loaded")
     expect(page.get_by_test_id("tell")).to_have_text("Tell a story")

@@ -17,9 +17,9 @@ def finish_story(page: Page) -> str:
     return page.get_by_test_id("output").text_content() or ""
 
 
-def test_idle_story_page_frees_its_memory_and_goes_on(page: Page, site: str) -> None:
+def test_idle_story_page_frees_its_memory_and_goes_on(page: Page, revisited_site: str) -> None:
     page.clock.install()
-    page.goto(f"{site}wasm_examples/llama2c/")
+    page.goto(f"{revisited_site}wasm_examples/llama2c/")
     page.get_by_test_id("steps").fill("20")
     story = finish_story(page)
     page.get_by_test_id("stats").get_by_label("Threads").select_option("1")
@@ -34,9 +34,9 @@ def test_idle_story_page_frees_its_memory_and_goes_on(page: Page, site: str) -> 
     assert page.get_by_test_id("stats").get_by_label("Threads").input_value() == "1"
 
 
-def test_another_model_wakes_an_idle_page(page: Page, site: str, model: Path, tokenizer: Path) -> None:
+def test_another_model_wakes_an_idle_page(page: Page, revisited_site: str, model: Path, tokenizer: Path) -> None:
     page.clock.install()
-    page.goto(f"{site}wasm_examples/llama2c/")
+    page.goto(f"{revisited_site}wasm_examples/llama2c/")
     expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
     page.clock.fast_forward(IDLE)
     expect_no_worker(page)
@@ -46,9 +46,9 @@ def test_another_model_wakes_an_idle_page(page: Page, site: str, model: Path, to
     expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
 
 
-def test_results_keep_python(page: Page, site: str, tmp_path: Path) -> None:
+def test_results_keep_python(page: Page, revisited_site: str, tmp_path: Path) -> None:
     page.clock.install()
-    page.goto(f"{site}wasm_examples/bert/")
+    page.goto(f"{revisited_site}wasm_examples/bert/")
     page.get_by_test_id("model-file").set_input_files(write_sentence_folder(tmp_path / "tiny"))
     expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
     page.get_by_test_id("embed").click()

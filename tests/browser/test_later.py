@@ -73,10 +73,10 @@ def test_archive_that_a_host_has_decompressed_is_read(page: Page, site: str) -> 
     expect(page.get_by_test_id("status")).to_contain_text("Ready: ", timeout=START_MS)
 
 
-def test_two_pages_start_at_once(context: BrowserContext, site: str) -> None:
+def test_two_pages_start_at_once(context: BrowserContext, revisited_site: str) -> None:
     pages = [context.new_page(), context.new_page()]
     for page in pages:
-        page.goto(f"{site}wasm_examples/llama2c/")
+        page.goto(f"{revisited_site}wasm_examples/llama2c/")
     for page in pages:
         page.get_by_test_id("steps").fill("8")
         page.get_by_test_id("generate").click()  # while Python starts

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
 
+import fetch_npm
 from playwright.sync_api import Page, Route
 from tests.browser.conftest import START_MS
 
@@ -29,12 +29,10 @@ async () => {
 
 def packages() -> dict[str, Any]:
     """Return the npm package of each library."""
-    markdown = importlib.import_module("fetch_markdown")
-    tokenizers = importlib.import_module("fetch_tokenizers").PACKAGE
     return {
-        site_module.TOKENIZERS: tokenizers,
-        site_module.MARKED: markdown.MARKED,
-        site_module.DOMPURIFY: markdown.DOMPURIFY,
+        site_module.TOKENIZERS: fetch_npm.TOKENIZERS,
+        site_module.MARKED: fetch_npm.MARKED,
+        site_module.DOMPURIFY: fetch_npm.DOMPURIFY,
     }
 
 
@@ -63,24 +61,24 @@ def test_jinja_of_the_cdn_is_that_of_the_release(pyodide_dir: Path) -> None:
         assert entry == theirs[name] | {"file_name": site_module.CDN + theirs[name]["file_name"]}
 
 
-def test_library_is_loaded_on_demand(page: Page, site: str) -> None:
+def test_library_is_loaded_on_demand(page: Page, revisited_site: str) -> None:
     requested: list[str] = []
     page.context.on("request", lambda request: requested.append(request.url))
-    page.goto(f"{site}wasm_examples/train/")
+    page.goto(f"{revisited_site}wasm_examples/train/")
     page.get_by_test_id("status").get_by_text("Ready.").wait_for(timeout=START_MS)
     assert not [url for url in requested if "tokenizers" in url]
-    page.goto(f"{site}standin/")
+    page.goto(f"{revisited_site}standin/")
     assert page.evaluate(START) == "started"
     assert [url for url in requested if "tokenizers" in url]
 
 
-def test_missing_library(page: Page, site: str) -> None:
+def test_missing_library(page: Page, revisited_site: str) -> None:
     def elsewhere(route: Route) -> None:
         config = route.fetch().json() | {"libraries": {site_module.TOKENIZERS: "runtime/nowhere.mjs"}}
         route.fulfill(json=config)
 
     page.context.route("**/site.json", elsewhere)
-    page.goto(f"{site}standin/")
+    page.goto(f"{revisited_site}standin/")
     result = page.evaluate(START)
     assert result.startswith("RuntimeUnavailable")
     assert "runtime/nowhere.mjs could not be loaded" in result

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.browser.conftest import START_MS, wait_until
+from tests.browser.conftest import START_MS, wait_for, wait_until
 from tests.browser.plain_host import serving_plainly
 
 ISOLATING = {
@@ -77,6 +77,23 @@ def test_update_is_taken_at_the_next_visit(page: Page, pages: Path) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("Version two")
 
 
+@pytest.mark.parametrize(("status", "is_kept"), [(500, True), (503, True), (404, False), (410, False)])
+def test_copies_are_deleted_only_if_an_update_lacks_them(status: int, is_kept: bool, page: Page, pages: Path) -> None:
+    file, following = "web/mp3.js", "web/wav.js"  # renewed in this order; the front page needs neither
+    put = "async (url) => (await caches.open('tallow-site')).put(url, new Response('old'))"
+    with serving_plainly(pages) as host:
+        open_controlled(page, host.url)
+        wait_until(page, f"async () => (await ({KEPT})()).includes('site.json')")
+        for name in (file, following):
+            page.evaluate(put, host.url + name)
+        host.fails[file] = status
+        change(pages, "index.html", "Deep learning", "Deep learning")
+        page.reload()
+        wait_for(page, lambda: any(path.endswith(following) for path in host.requests))
+        assert any(path.endswith(file) for path in host.requests)
+        assert (file in page.evaluate(KEPT)) is is_kept
+
+
 def test_page_that_was_never_opened_says_so(page: Page, pages: Path) -> None:
     with serving_plainly(pages) as host:
         open_controlled(page, host.url)
@@ -106,6 +123,71 @@ def test_copies_of_the_last_runtime_are_deleted(page: Page, pages: Path) -> None
         page.reload()
         wait_until(page, f"async () => !(await ({KEPT})()).includes('runtime/python-00000000/start/stdlib.zip')")
         assert f"{current}start/stdlib.zip" in page.evaluate(KEPT)
+
+
+DAMAGE = """
+async (end) => {
+  const store = await caches.open("tallow-site");
+  const { url } = (await store.keys()).find(({ url }) => url.endsWith(end));
+  const bytes = new Uint8Array(await (await store.match(url)).arrayBuffer());
+  bytes[bytes.length >> 1] ^= 1;
+  await store.put(url, new Response(bytes, { headers: { "Content-Type": "application/wasm" } }));
+}
+"""
+DIGEST = """
+async (end) => {
+  const store = await caches.open("tallow-site");
+  const { url } = (await store.keys()).find(({ url }) => url.endsWith(end)) ?? {};
+  if (!url) return null;
+  const digest = await crypto.subtle.digest("SHA-256", await (await store.match(url)).arrayBuffer());
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+"""
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of the runtime, as the site says."""
+    return dict(json.loads((folder / "site.json").read_text())["files"])
+
+
+def digest_of(folder: Path, end: str) -> str:
+    return next(digest for path, digest in files_of(folder).items() if path.endswith(end))
+
+
+def test_damaged_copy_of_the_runtime_is_fetched_again(page: Page, site_dir: Path) -> None:
+    name = "pyodide-shared.asm.wasm"
+    with serving_plainly(site_dir) as host:
+        open_controlled(page, host.url)
+        page.get_by_test_id("tell").click()
+        expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
+        wait_until(page, f"async () => (await ({DIGEST})('{name}')) === '{digest_of(site_dir, name)}'")
+        kept = {path for path in page.evaluate(KEPT) if path in files_of(site_dir)}
+        page.evaluate(DAMAGE, name)
+        assert page.evaluate(DIGEST, name) != digest_of(site_dir, name)
+        host.requests.clear()
+        page.reload()
+        page.get_by_test_id("tell").click()
+        expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
+        wait_until(page, f"async () => (await ({DIGEST})('{name}')) === '{digest_of(site_dir, name)}'")
+        asked = [path for path in kept if f"/{site_dir.name}/{path}" in host.requests]
+        assert [path.rpartition("/")[2] for path in asked] == [name], "intact copies are not asked for"
+
+
+@pytest.mark.parametrize("content", [b"<!doctype html><title>Log in to this network</title>", b"\0asm\1\0\0\0"])
+def test_other_content_is_not_kept_as_a_file_of_the_runtime(content: bytes, page: Page, site_dir: Path) -> None:
+    """A page of the network, or the start of the file."""
+    name = "pyodide.mjs"
+    with serving_plainly(site_dir) as host:
+        open_controlled(page, host.url)
+        host.says[name] = content
+        page.get_by_test_id("tell").click()
+        expect(page.get_by_test_id("error")).to_be_visible()
+        wait_until(page, f"async () => !(await ({DIGEST})('{name}'))")
+        host.says.clear()
+        page.reload()
+        page.get_by_test_id("tell").click()
+        expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
+        wait_until(page, f"async () => (await ({DIGEST})('{name}')) === '{digest_of(site_dir, name)}'")
 
 
 def test_worker_leaves_an_address_that_is_no_longer_the_site(page: Page, pages: Path) -> None:

@@ -94,10 +94,10 @@ def test_injected_scripts_do_not_run(name: str, page: Page, site: str, violation
     violations.clear()
 
 
-def test_worker_inherits_the_policy_of_its_page(browser: Browser, site: str, violations: list[str]) -> None:
+def test_worker_inherits_the_policy_of_its_page(browser: Browser, revisited_site: str, violations: list[str]) -> None:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(f"{site}wasm_examples/console/")
+    page.goto(f"{revisited_site}wasm_examples/console/")
     expect(page.get_by_test_id("status")).to_contain_text("Ready", timeout=START_MS)
     page.get_by_test_id("prompt").fill("import js; js.fetch('http://192.0.2.1/'); js.eval('1')")
     page.get_by_test_id("run").click()

@@ -374,14 +374,12 @@ def test_blocks_are_hashed_in_a_worker_or_without(is_forbidden: bool, runtime: P
     assert answers == [[each.hexdigest(), size] for each, size in zip(expected, (len(data), 1), strict=True)]
 
 
-def test_copy_whose_record_has_no_hashes_is_downloaded_again(runtime: Page, host: Host) -> None:
+@pytest.mark.parametrize("record", ['{"size": 7, "version": null, "sha256": "00"}', '{"parts": ["', "7"])
+def test_copy_whose_record_has_no_hashes_is_downloaded_again(record: str, runtime: Page, host: Host) -> None:
     url = host.url("plain/other")
     load(runtime, model=url)
-    runtime.evaluate(
-        "async (url) => (await caches.open('tallow-downloads-records')).put("
-        "url, Response.json({ size: 7, version: null, sha256: '00' }))",
-        url,
-    )
+    put = "async ([url, it]) => (await caches.open('tallow-downloads-records')).put(url, new Response(it))"
+    runtime.evaluate(put, [url, record])
     assert stages(load(runtime, model=url)) == {"download", "model"}
 
 
@@ -444,6 +442,51 @@ def test_broken_connection_resumes(
     assert first is None
     assert re.fullmatch(r"bytes=[1-9]\d*-", rest or "")
     assert result["progress"][-2]["loaded"] == len(data)
+
+
+@pytest.mark.parametrize(
+    ("content_range", "is_resumed"),
+    [
+        ("bytes {start}-{end}/{size}", True),
+        ("bytes {before}-{end}/{size}", False),
+        ("bytes {start}-{end}/{larger}", False),
+        ("bytes */{size}", False),
+    ],
+    ids=["right", "other start", "other total", "no start"],
+)
+@pytest.mark.parametrize("is_later_visit", [False, True])
+def test_wrong_part_starts_the_download_anew(
+    content_range: str,
+    is_resumed: bool,
+    is_later_visit: bool,
+    runtime: Page,
+    host: Host,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(host, "content_range", content_range)
+    data = host.files["large"] = DATA * 15
+    host.breaks_at, host.goes_down = len(data) - 1, is_later_visit
+    result = load(runtime, model=host.url("weak/large"))
+    if is_later_visit:
+        assert result["error"] == "ReadError"
+        host.is_down = host.goes_down = False
+        result = load(runtime, model=host.url("weak/large"))
+    assert result["info"]["model"] == expected_report(data)
+    asked = [None if each is None else "part" for each in host.ranges[-3:]]
+    assert asked[-2:] == ([None, "part"] if is_resumed else ["part", None])
+    assert stages(load(runtime, model=host.url("weak/large"))) == {"cache", "model"}
+
+
+def test_whole_file_without_a_version_is_not_joined_to_a_part(
+    runtime: Page, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may have another file by now, of the same size."""
+    monkeypatch.setattr(host, "knows_ranges", False)
+    monkeypatch.setattr(host, "version", None)
+    first = DATA * 10
+    host.files["long"] = first
+    host.breaks_at, host.then = 15_000_001, {"long": first[::-1]}
+    assert load(runtime, model=host.url("weak/long"))["info"]["model"] == expected_report(first[::-1])
 
 
 @pytest.mark.parametrize("has_changed", [False, True])

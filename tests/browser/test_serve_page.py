@@ -29,7 +29,7 @@ STREAMS: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
     catalog = Catalog(texts={"stories": story_teller()})
-    with running(make_app(catalog, Access(api_key=KEY)), catalog) as started:
+    with running(make_app(catalog, Access((KEY,))), catalog) as started:
         yield started
 
 

@@ -415,9 +415,9 @@ def before_boot(page: Page, script: str) -> None:
     page.route("**/web/worker.js", answer)
 
 
-def test_browser_without_shared_memory(page: Page, site: str) -> None:
+def test_browser_without_shared_memory(page: Page, revisited_site: str) -> None:
     before_boot(page, "delete globalThis.SharedArrayBuffer;")
-    assert starts(page, site) == ["this browser has no shared memory", SOFTMAX, "ArrayBuffer"]
+    assert starts(page, revisited_site) == ["this browser has no shared memory", SOFTMAX, "ArrayBuffer"]
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_browser_without_shared_memory(page: Page, site: str) -> None:
         (1024, ["this device cannot reserve shared memory", SOFTMAX, "ArrayBuffer"]),
     ],
 )
-def test_device_with_little_address_space(page: Page, site: str, pages: int, expected: list[object]) -> None:
+def test_device_with_little_address_space(page: Page, revisited_site: str, pages: int, expected: list[object]) -> None:
     before_boot(
         page,
         f"""
@@ -440,4 +440,4 @@ def test_device_with_little_address_space(page: Page, site: str, pages: int, exp
         }});
         """,
     )
-    assert starts(page, site) == expected
+    assert starts(page, revisited_site) == expected

@@ -24,7 +24,7 @@ from tests.browser.conftest import START_MS, wait_until
 from tests.browser.plain_host import serving_plainly
 
 from tallow.cli import site as site_module
-from tallow.cli.site import SiteError, build_site
+from tallow.cli.site import SiteError, build_site, replaced_site
 from tallow.io.llama2c import Header
 
 
@@ -45,6 +45,15 @@ def load_script(name: str) -> ModuleType:
 def cdn_site(tmp_path_factory: pytest.TempPathFactory, pure_wheel: Path) -> Path:
     folder = tmp_path_factory.mktemp("cdn") / "site"
     build_site(folder, wheel=pure_wheel, pyodide=None)
+    return folder
+
+
+@pytest.fixture
+def another_release(tmp_path: Path) -> Path:
+    """A copy of Pyodide that the pages do not know."""
+    folder = tmp_path / "pyodide"
+    folder.mkdir()
+    (folder / "package.json").write_text('{"version": "0.25.0"}')
     return folder
 
 
@@ -113,17 +122,24 @@ def test_cdn_site_brings_no_copy_of_pyodide(cdn_site: Path) -> None:
     assert numpy["file_name"].startswith(site_module.CDN)
 
 
-def test_site_is_built_over_an_earlier_one(cdn_site: Path, pure_wheel: Path) -> None:
-    stale = cdn_site / "stale.html"
+def test_site_is_replaced_as_a_whole(cdn_site: Path, pure_wheel: Path, another_release: Path) -> None:
+    stale, old = cdn_site / "stale.html", (cdn_site / "site.json").read_text()
     stale.touch()
-    build_site(cdn_site, wheel=pure_wheel, pyodide=None)
+    with pytest.raises(SiteError, match=r"0\.25\.0"), replaced_site(cdn_site) as site:
+        build_site(site, wheel=pure_wheel, pyodide=another_release)
+    assert stale.exists()
+    assert (cdn_site / "site.json").read_text() == old
+    with replaced_site(cdn_site) as site:
+        build_site(site, wheel=pure_wheel, pyodide=None)
     assert not stale.exists()
+    assert (cdn_site / "site.json").read_text() == old
+    assert [path.name for path in cdn_site.parent.iterdir()] == [cdn_site.name]
 
 
-def test_site_is_not_built_over_anything_else(tmp_path: Path, pure_wheel: Path) -> None:
+def test_site_does_not_replace_anything_else(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(SiteError, match="neither empty nor"):
-        build_site(tmp_path, wheel=pure_wheel, pyodide=None)
+    with pytest.raises(SiteError, match="neither empty nor"), replaced_site(tmp_path):
+        pass
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
@@ -146,10 +162,9 @@ def test_front_page_names_the_addresses_of_the_site_and_its_source(tmp_path: Pat
     assert "pip install git+https://example.org/&quot;source&quot;\n" in text
 
 
-def test_another_release_of_pyodide_is_refused(tmp_path: Path, pure_wheel: Path) -> None:
-    (tmp_path / "package.json").write_text('{"version": "0.25.0"}')
+def test_another_release_of_pyodide_is_refused(tmp_path: Path, pure_wheel: Path, another_release: Path) -> None:
     with pytest.raises(SiteError, match=r"0\.25\.0"):
-        build_site(tmp_path / "site", wheel=pure_wheel, pyodide=tmp_path)
+        build_site(tmp_path / "site", wheel=pure_wheel, pyodide=another_release)
 
 
 def test_presets_have_the_sizes_of_their_models() -> None:
@@ -191,6 +206,16 @@ def test_every_answer_isolates_and_names_its_type(site: str, site_dir: Path, pat
     assert response.headers["Content-Type"] == kind
     assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
     assert response.headers["Cross-Origin-Embedder-Policy"] == "require-corp"
+
+
+def test_site_json_has_the_hash_of_each_file_of_the_runtime(site_dir: Path) -> None:
+    """The service worker keeps no other files, so that pages without a network need all of them."""
+    site = read_json(site_dir / "site.json")
+    files = {path for path in site_dir.glob("runtime/*/**/*") if path.is_file()}
+    assert site["files"] == {
+        path.relative_to(site_dir).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
+    }
+    assert set(site["libraries"].values()) <= set(site["files"])
 
 
 def test_pages_are_revalidated_and_the_runtime_is_immutable(site: str, site_dir: Path) -> None:

@@ -27,7 +27,7 @@ START = """async (hasPython) => {
 # As after a visit that has fetched the snapshot.
 VISITED = """async () => {
   const { snapshot } = await (await fetch("/site.json")).json();
-  if (snapshot) await (await caches.open("tallow-snapshots")).put(`/${snapshot.url}`, new Response());
+  if (snapshot) await (await caches.open("tallow-snapshots")).put(`/${snapshot.url}`, new Response(snapshot.sha256));
 }"""
 # The files of unpacked memories.
 FILES = """async () => {
@@ -42,13 +42,25 @@ STORE_MEMORY = f"""async (size) => {{
   await writable.truncate(size);
   await writable.close();
 }}"""
+# Change words of the stored memory.
+DAMAGE_MEMORY = f"""async () => {{
+  const [file] = await ({FILES})();
+  const writable = await file.createWritable({{ keepExistingData: true }});
+  await writable.write({{ type: "write", position: 8_000_000, data: new Uint32Array(7).fill(0x5eed) }});
+  await writable.close();
+}}"""
+HASH_MEMORY = f"""async () => {{
+  const [file] = await ({FILES})();
+  const digest = await crypto.subtle.digest("SHA-256", await (await file.getFile()).arrayBuffer());
+  return Array.from(new Uint8Array(digest)).join();
+}}"""
 FROM_MEMORY = "continued from its stored memory"  # how Python began
 FROM_FILES = "started from its files:"
 SAYS_HOW = "[...document.querySelectorAll('dt')].some(({ textContent }) => textContent === 'Python')"
 FETCHED = """caches.open("tallow-snapshots")
   .then(async (store) => (await store.keys()).some(({ url }) => url.endsWith("snapshot.json.gz")))"""
 SOFTMAX = [pytest.approx(0.26894143), pytest.approx(0.73105857)]
-REST_MS = 3000  # as in web/worker.js
+REST_MS = 200  # of the tests that wait for it, in place of three seconds
 MEMORY, DESCRIPTION = "**/memory.bin.gz", "**/snapshot.json.gz"
 
 
@@ -79,6 +91,16 @@ def answer_with(page: Page, pattern: str, change: Callable[[bytes], bytes]) -> N
     page.route(pattern, answer)
 
 
+def rest_soon(page: Page) -> None:
+    """Shorten the time without a request after which the worker fetches the snapshot."""
+
+    def change(script: bytes) -> bytes:
+        assert script.count(b"REST_MS = 3000") == 1
+        return script.replace(b"REST_MS = 3000", b"REST_MS = %d" % REST_MS)
+
+    answer_with(page, "**/web/worker.js", change)
+
+
 def described(page: Page, site_dir: Path, **changes: Any) -> None:
     """Change the snapshot's description, and take its hash from site.json."""
     answer_with(
@@ -101,6 +123,7 @@ def test_page_starts_from_the_snapshot_on_plain_memory(page: Page, site: str) ->
 
 
 def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) -> None:
+    rest_soon(page)
     for expected in (f"{FROM_FILES} its memory is not stored yet", FROM_MEMORY):
         page.goto(f"{site}wasm_examples/llama2c/")
         wait_until(page, SAYS_HOW)
@@ -109,6 +132,7 @@ def test_a_first_visit_fetches_the_snapshot_for_the_next(page: Page, site: str) 
 
 
 def test_the_snapshot_is_fetched_when_nothing_runs(page: Page, site: str) -> None:
+    rest_soon(page)
     page.goto(f"{site}standin/")
     wait_until(page, "document.title === 'loaded'")
     names: list[str] = []
@@ -123,7 +147,7 @@ def test_the_snapshot_is_fetched_when_nothing_runs(page: Page, site: str) -> Non
           (async () => { for await (const token of tokens); })().catch(() => {});
         }"""
     )
-    page.wait_for_timeout(2 * REST_MS)
+    page.wait_for_timeout(5 * REST_MS)
     assert "snapshot.json.gz" not in names
     page.evaluate("stop()")
     wait_until(page, FETCHED)
@@ -131,8 +155,9 @@ def test_the_snapshot_is_fetched_when_nothing_runs(page: Page, site: str) -> Non
 
 @pytest.fixture
 def visited(page: Page, site: str) -> Page:
-    """A page of a browser that has stored the snapshot during an earlier visit."""
-    page.goto(f"{site}wasm_examples/llama2c/")
+    """A page of a browser that has stored the snapshot as during an earlier visit."""
+    page.goto(f"{site}standin/")
+    page.evaluate("() => { globalThis.visitor = new Worker('visitor.js', { type: 'module' }); }")
     wait_until(page, FETCHED)
     return page
 
@@ -155,6 +180,26 @@ def test_the_next_visit_reads_the_model_from_its_part(visited: Page, site: str) 
 def test_stored_memory_of_another_size_is_not_used(visited: Page, site: str) -> None:
     visited.evaluate(STORE_MEMORY, 1 << 20)
     assert starts(visited, site, visited=False)["snapshot"] is True
+
+
+def test_stored_memory_with_other_words_is_fetched_again(visited: Page, site: str) -> None:
+    intact = visited.evaluate(HASH_MEMORY)
+    visited.evaluate(DAMAGE_MEMORY)
+    assert visited.evaluate(HASH_MEMORY) != intact
+    with visited.expect_request(MEMORY):
+        assert reason_of(visited, site) == FROM_MEMORY
+    wait_until(visited, FETCHED)
+    assert visited.evaluate(HASH_MEMORY) == intact
+
+
+def test_mark_of_another_snapshot_does_not_count(visited: Page, site: str) -> None:
+    visited.evaluate(
+        """async () => {
+          const store = await caches.open("tallow-snapshots");
+          for (const request of await store.keys()) await store.put(request, new Response("0".repeat(64)));
+        }"""
+    )
+    assert reason_of(visited, site) == f"{FROM_FILES} its memory is not stored yet"
 
 
 def test_two_pages_read_the_unpacked_memory_at_once(visited: Page, site: str) -> None:
@@ -182,15 +227,17 @@ def limit_storage(page: Page, site: str, size: int) -> None:
 
 def test_browser_that_stores_nothing(page: Page, site: str) -> None:
     """The page says why it starts plainly, and fetches nothing for the next visit."""
+    rest_soon(page)
     limit_storage(page, site, 1)
     names: list[str] = []
     page.on("request", lambda request: names.append(request.url.rpartition("/")[2]))
     assert reason_of(page, site) == f"{FROM_FILES} the browser stores nothing: QuotaExceededError: Quota exceeded."
-    page.wait_for_timeout(5000)  # longer than the delay of the fetch
+    page.wait_for_timeout(5 * REST_MS)  # longer than the delay of the fetch
     assert "memory.bin.gz" not in names
 
 
 def test_browser_without_room_for_the_unpacked_memory(page: Page, site: str) -> None:
+    rest_soon(page)
     limit_storage(page, site, 1_000_000)
     assert "not stored yet" in reason_of(page, site)
     wait_until(page, FETCHED)
@@ -232,7 +279,7 @@ def test_damaged_library_for_shared_memory_starts_on_plain_memory(page: Page, si
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"format": 0}, "the snapshot has format 0, not 2"),
+        ({"format": 0}, "the snapshot has format 0, not 3"),
         ({"build": "0" * 64}, "the snapshot is of another build of Pyodide"),
         ({"table": {"before": 1, "after": 2, "free": []}}, "functions, not 1"),
     ],

@@ -30,6 +30,7 @@ SKIPS = {
     "needs processes, threads or the checkout": 0.2,
     "no real data": 0.1,
     "could not import": 0.05,
+    "collection skipped": 0.001,  # whole files about Pillow, soundfile or h5py
     "h5py": 0.02,
     "matplotlib": 0.02,
     "the compiler comes from": 0.02,

@@ -7,8 +7,7 @@ from tests.pyodide.conftest import SKIPS, InPyodide
 
 FILES = (
     *("agree", "attention", "build", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
-    *("arrays", "decode_blocks", "encoder_blocks", "pooling", "quantized_linear", "recurrent", "softmax"),
-    "weight_only_linear",
+    *("arrays", "decode_blocks", "encoder_blocks", "pooling", "quantized_linear", "recurrent", "rows_apart", "softmax"),
 )
 
 

@@ -27,19 +27,14 @@ begin
  * @param {number} threads  their number with Python's own
  */
 export async function beginThreads(pyodide, memory, threads) {
-  offerThreads(pyodide, memory, { threads, idleMs: Infinity, create: nodeSupervisor });
+  offerThreads(pyodide, memory, { threads, idleMs: Infinity, supervise: superviseInNode });
   await pyodide.runPython(BEGIN)(threads - 1);
 }
 
-function nodeSupervisor() {
-  const supervisor = {
-    onerror: null,
-    onmessage: null,
-    postMessage(work) {
-      const worker = new Worker(new URL("kernel_thread.mjs", import.meta.url), { workerData: work });
-      worker.unref(); // Node does not wait for it
-      worker.on("error", (error) => supervisor.onerror?.(error));
-    },
+function superviseInNode(refuse) {
+  return (work) => {
+    const worker = new Worker(new URL("kernel_thread.mjs", import.meta.url), { workerData: work });
+    worker.unref(); // Node does not wait for it
+    worker.on("error", (error) => refuse(error.message));
   };
-  return supervisor;
 }

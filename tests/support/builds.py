@@ -87,20 +87,20 @@ def pyodide_with_threads(out: Path, source: Path) -> Path:
 
 def tokenizers() -> Path:
     """Return the folder with a local copy of the tokenizers library for pages, downloaded to the cache on first use."""
-    return _fetch("fetch_tokenizers.py")
+    return _fetch("fetch_npm.py", "tokenizers")
 
 
 def markdown() -> Path:
     """Return the folder with a local copy of the Markdown libraries for pages, downloaded to the cache on first use."""
-    return _fetch("fetch_markdown.py")
+    return _fetch("fetch_npm.py", "markdown")
 
 
 def axe() -> Path:
     """Return the folder with a local copy of axe-core, downloaded to the cache on first use."""
-    return _fetch("fetch_axe.py")
+    return _fetch("fetch_npm.py", "axe")
 
 
-def _fetch(script: str) -> Path:
-    command = [sys.executable, paths.ROOT / "scripts" / script]
+def _fetch(script: str, *names: str) -> Path:
+    command = [sys.executable, paths.ROOT / "scripts" / script, *names]
     process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return Path(process.stdout.splitlines()[-1])

@@ -6,7 +6,7 @@ import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageV
 import { Problem } from "../../web/protocol.js";
 import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
-import { SITE } from "../../web/tallow.js";
+import { SITE } from "../../web/site.js";
 import { EXAMPLES } from "./examples.js";
 import { Heatmap, fillTable } from "./heatmap.js";
 

@@ -37,7 +37,7 @@ class Demo:
         self._vectors: dict[str, npt.NDArray[np.float32]] = {}
         self._texts: list[str] = []
 
-    def list_files(self, *, modules: str | None = None, config: str | None = None) -> dict[str, list[str]]:
+    def list_files(self, *, modules: str | None = None, config: str | None = None) -> dict[str, Any]:
         """Return the names of a model's files, and of its folders with weights.
 
         Args:
@@ -50,7 +50,7 @@ class Demo:
         if config is not None and CONFIG in files.required:
             with memory_folder({CONFIG: config.encode()}):
                 (encoder_class if modules is None else transformer_class)(Path())
-        return {name: list(names) for name, names in files._asdict().items()}
+        return files._asdict()
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name != GGUF_FILE:

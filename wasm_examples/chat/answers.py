@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.generation import Sampler
+from tallow.generation import Sampler, timed
 
 Message = dict[str, Any]
 Answer = tuple[str, dict[str, Any]]
@@ -57,30 +57,19 @@ class Settings:
 
 
 class Counts:
-    """The counts of an answer, which the page shows: its tokens, and the seconds for the prompt and for the answer."""
+    """The counts of an answer, which the page shows: its tokens and their speed, and the seconds for the prompt."""
 
     def __init__(self, prompt_tokens: int, limit: int) -> None:
-        self.shown: dict[str, float] = {
-            "prompt_tokens": prompt_tokens,
-            "reused": 0,
-            "read": 0,
-            "tokens": 0,
-            "limit": limit,
-            "prompt_s": 0.0,
-            "tokens_s": 0.0,
-        }
-        self._started = self._first = time.perf_counter()
+        self.shown: dict[str, float] = {"prompt_tokens": prompt_tokens, "reused": 0, "read": 0, "limit": limit}
+        self.shown |= timed(()).stats
+        self._started = time.perf_counter()
         self._invisible = 0
 
     def tokens(self, tokens: Iterator[int]) -> Iterator[int]:
         """Yield the tokens of the answer, and count them."""
-        for token in tokens:
-            now = time.perf_counter()
-            if not self.shown["tokens"]:
-                self._first = now
-                self.shown["prompt_s"] = now - self._started
-            self.shown["tokens"] += 1
-            self.shown["tokens_s"] = now - self._first
+        clock = timed(tokens, since=self._started)
+        for token in clock:
+            self.shown |= clock.stats
             self._invisible += 1
             yield token
             if self._invisible > MAX_INVISIBLE:

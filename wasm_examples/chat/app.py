@@ -21,8 +21,6 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
 
 GGUF_FILE = "GGUF file"  # its name in `Demo.load`, which the page shows while it reads the file
-REQUIRED = ["config.json", "tokenizer.json"]
-OPTIONAL = ["tokenizer_config.json", "generation_config.json", "special_tokens_map.json", "chat_template.jinja"]
 
 
 class NothingLoaded(TallowError, RuntimeError):
@@ -47,17 +45,21 @@ class Demo:
     def __init__(self) -> None:
         self._loaded: Answering | None = None
 
-    def list_files(self, *, config: str | None = None) -> dict[str, list[str]]:
+    def list_files(self, *, config: str | None = None) -> dict[str, Any]:
         """Return the names of a folder's files. `config` is the text of its config.json, None if missing.
 
         Raises:  CheckpointError if it is no language model; raised before its weights are read
         """
-        if config is not None:
-            from tallow.models.auto import model_class  # not at the top: the page starts without it
+        # Not at the top: the page starts without them.
+        from tallow.models.auto import model_class
+        from tallow.models.generation_config import GENERATION
+        from tallow.text import tokenizer_folder as tokenizer
 
+        if config is not None:
             with memory_folder({CONFIG: config.encode()}):
                 _require_language_model(model_class(Path()))
-        return {"required": REQUIRED, "optional": OPTIONAL, "weights": [""]}
+        optional = [*tokenizer.SETTINGS, tokenizer.TEMPLATE, tokenizer.OLD_TEMPLATE, GENERATION]
+        return {"required": [CONFIG], "optional": optional, "weights": [""], "tokenizers": [tokenizer.FILES]}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name == GGUF_FILE:
@@ -105,13 +107,8 @@ class Demo:
 def _load_gguf(data: npt.NDArray[np.uint8]) -> CausalLM:
     """Return the model with its tokenizer. Quantised matrices are views of `data`."""
     from tallow.models import gguf_models  # not at the top: the page starts without it
-    from tallow.text.tokenizer import Tokenizer
 
-    file = gguf.load(Opened(data, "The GGUF file"))
-    model = gguf_models.load(file)
-    _require_language_model(type(model))
-    model.tokenizer = Tokenizer.from_gguf(file)
-    return model
+    return gguf_models.language_model(gguf.load(Opened(data, "The GGUF file")))
 
 
 def _load_folder(files: dict[str, npt.NDArray[np.uint8]]) -> CausalLM:

@@ -61,7 +61,7 @@ class Chat:
     ) -> Iterator[Answer]:
         """Write the text that follows some messages. With tools, it may contain calls of them, which are valid."""
         prompt = self._format(messages, settings, tools)
-        tokens = self.model.tokenizer.encode(prompt, add_special_tokens=not self._has_template)
+        tokens = self.model.tokenizer.encode_prompt(prompt, add_special_tokens=not self._has_template)
         limit = settings.room(len(tokens), self.model.context_length)
         counts = Counts(len(tokens), limit)
         counts.shown["reused"] = self._cache.shared(tokens)
@@ -70,12 +70,14 @@ class Chat:
             yield "", counts.shown
         if prompt.rstrip().endswith(THINK):
             yield f"{THINK}\n", counts.shown  # the template has begun the answer
+        stops = self.model.stop_ids
+        rules = self.model.generation_config.rules(tokens, limit, stops, self.model.vocab_size)
         generated = self._cache.generate(
             tokens,
             max_tokens=limit,
             sample=settings.sampler(),
-            processors=[self._valid_calls] if tools else self._processors(settings),
-            stop_ids=self.model.stop_ids,
+            processors=[*rules, *([self._valid_calls] if tools else self._processors(settings))],
+            stop_ids=stops,
         )
         yield from counts.pieces(self.model.tokenizer.decode_stream(counts.tokens(generated)))
 

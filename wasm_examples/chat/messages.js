@@ -238,9 +238,8 @@ export function isSend(event) {
 }
 
 /** The figures of an answer. @param {Record<string, number>} stats */
-function describe({ tokens, tokens_s, prompt_tokens, reused, read, prompt_s, limit, seed, memory }) {
+function describe({ tokens, tokens_per_s: rate, prompt_tokens, reused, read, prompt_s, limit, seed, memory }) {
   if (!tokens) return `Reading ${read.toLocaleString("en")} of ${prompt_tokens.toLocaleString("en")} tokens`;
-  const rate = tokens > 1 && tokens_s ? (tokens - 1) / tokens_s : 0;
   const counted = (/** @type {number} */ count) => `${count.toLocaleString("en")} ${count === 1 ? "token" : "tokens"}`;
   const parts = [counted(tokens)];
   if (rate) parts.push(`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} tokens/s`);

@@ -8,7 +8,7 @@ from typing import Any
 
 from answers import Answer, Counts, Message, Settings
 
-from tallow.generation import PromptCache, decode_stream
+from tallow.generation import PromptCache
 from tallow.models import stories
 
 OPENING = "Once upon a time"
@@ -22,10 +22,10 @@ FEWEST_WORDS = 3  # of a text that is the beginning of a story
 
 
 class Storyteller:
-    """The packaged model, its tokenizer and its cache."""
+    """The packaged model and its cache."""
 
     def __init__(self) -> None:
-        self.model, self._tokenizer = stories.load()
+        self.model, _ = stories.load()
         self._cache = PromptCache(self.model)
 
     def traits(self) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Storyteller:
 
     def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
         told, opening = _beginning(messages)
-        tokens = self._tokenizer.encode(told + opening, bos=True)
+        tokens = self.model.tokenizer.encode_prompt(told + opening)
         longest = self.model.context_length
         if told and len(tokens) > longest // 2:  # of a long story, the model sees the end
             tokens = [tokens[0], *tokens[-longest // 2 :]]
@@ -41,11 +41,10 @@ class Storyteller:
         counts = Counts(len(tokens), limit)
         counts.shown |= {"reused": self._cache.shared(tokens), "read": len(tokens)}
         generated = self._cache.generate(
-            tokens, max_tokens=limit, sample=settings.sampler(), stop_ids=self.model.config.eos_token_id
+            tokens, max_tokens=limit, sample=settings.sampler(), stop_ids=self.model.stop_ids
         )
         yield opening, counts.shown
-        text = decode_stream(self._tokenizer, counts.tokens(generated), previous=tokens[-1])
-        yield from counts.pieces(text)
+        yield from counts.pieces(self.model.tokenizer.decode_stream(counts.tokens(generated), previous=tokens))
 
 
 def _beginning(messages: list[Message]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 /** A Python session, which runs cells one after the other. */
 
-import { showStartFailure } from "../../web/page.js";
-import { FATAL, Problem } from "../../web/protocol.js";
+import { release, showStartFailure, showStopped } from "../../web/page.js";
+import { Problem } from "../../web/protocol.js";
 import { Runtime } from "../../web/tallow.js";
 import { APP, OPTIONS } from "./python.js";
 
@@ -30,7 +30,7 @@ export class Session {
   onRestart = () => {};
   #view;
   #figures;
-  #runtime = Runtime.create();
+  #runtime = this.#newRuntime();
   #started;
   /** @type {Cell[]} */
   #queue = [];
@@ -45,6 +45,16 @@ export class Session {
     this.#view = view;
     this.#figures = figures;
     this.#started = this.#start();
+  }
+
+  #newRuntime() {
+    const runtime = Runtime.create();
+    runtime.onStop = (problem) => {
+      this.#withdrawRestart();
+      showStopped(this.#view, problem, () => this.restart("Python had stopped."));
+      this.#drop();
+    };
+    return runtime;
   }
 
   /** Boot Python. @returns {Promise<boolean>}  whether it runs */
@@ -114,8 +124,6 @@ export class Session {
       hasFailed = true;
       if (error instanceof Problem && error.name === "KeyboardInterrupt") {
         sink.write({ stream: "error", text: "KeyboardInterrupt\n", name: "KeyboardInterrupt", value: "" }); // before the first statement
-      } else if (error instanceof Problem && error.name === FATAL) {
-        problems.show(error, { label: "Restart Python", action: () => this.restart("Python had stopped.") });
       } else problems.show(error);
     } finally {
       if (runtime === this.#runtime) {
@@ -198,10 +206,10 @@ export class Session {
     this.#drop();
     this.#booted = false;
     this.#withdrawRestart();
-    this.#runtime = Runtime.create();
+    release(this.#view);
+    this.#runtime = this.#newRuntime();
     this.#started = this.#start();
     runtime.close();
-    this.#view.problems.hide();
     this.onRestart(`${reason} Python was restarted: its variables are gone.`);
     this.#view.status.say("Python is starting again.");
   }

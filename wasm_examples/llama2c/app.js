@@ -6,7 +6,7 @@ import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, r
 import { Problem } from "../../web/protocol.js";
 import { ShareLink } from "../../web/share.js";
 import { StoredDownloads } from "../../web/stored-downloads.js";
-import { SITE } from "../../web/tallow.js";
+import { SITE } from "../../web/site.js";
 import { kindOf } from "./files.js";
 
 /** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
@@ -151,10 +151,9 @@ class Numbers {
   }
 
   /** @param {Record<string, number>} stats */
-  write({ tokens, tokens_s, prompt_tokens, prompt_s }) {
+  write({ tokens, tokens_per_s, prompt_tokens, prompt_s }) {
     if (tokens && !this.#figures.has("Page to first word")) this.#figures.show("Page to first word", secondsSinceOpening());
-    // The time of the first token is that of the prompt, so the rate counts the others only.
-    if (tokens > 1 && tokens_s) this.#figures.show("Speed", `${Math.round((tokens - 1) / tokens_s)} tokens/s`);
+    if (tokens_per_s) this.#figures.show("Speed", `${Math.round(tokens_per_s)} tokens/s`);
     this.#figures.show("Tokens", `${tokens} after a prompt of ${prompt_tokens}`);
     if (tokens) this.#figures.show("Prompt", `${Math.round(prompt_s * 1000)} ms`);
   }

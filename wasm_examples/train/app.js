@@ -1,5 +1,5 @@
 import { isolate } from "../../web/isolation.js";
-import { copyText, element, onDrop, onSubmit, pageView } from "../../web/page.js";
+import { copyText, element, onDrop, onSubmit, pageView, showStopped } from "../../web/page.js";
 import { ShareLink } from "../../web/share.js";
 import { Runtime } from "../../web/tallow.js";
 import { fields, showChoices, speed, suitNetwork } from "./form.js";
@@ -92,6 +92,12 @@ const link = new ShareLink(
 );
 showChoices();
 const runtime = Runtime.create();
+runtime.onStop = async (problem) => {
+  const restart = () => location.reload();
+  showStopped(view, problem, restart);
+  const tab = await textTab;
+  if (tab) showStopped(tab.view, problem, restart);
+};
 const modules = MODULES.map((name) => new URL(name, import.meta.url));
 const started = runtime.start(new URL("app.py", import.meta.url), { modules, onProgress: (report) => view.progress.show(report) });
 const workbench = new Workbench(runtime, started, view);

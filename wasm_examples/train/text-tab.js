@@ -1,6 +1,6 @@
 /** The text tab: a language model learns a text, and its samples improve. Loaded when the tab is opened first. */
 
-import { Figures, ProgressBar, ProblemBox, Status, copyText, element, onSubmit, readNumber, save } from "../../web/page.js";
+import { Figures, ProgressBar, ProblemBox, Status, copyText, element, expectAnswer, onSubmit, readNumber, save } from "../../web/page.js";
 import { CurrentRun } from "./current-run.js";
 import { LossCurve } from "./curve.js";
 import { textFields } from "./text-fields.js";
@@ -32,9 +32,11 @@ const page = {
 export class TextTab {
   #runtime;
   #started;
-  #status = new Status(element("text-status", HTMLElement));
-  #problems = new ProblemBox(element("text-error", HTMLElement));
-  #progress = new ProgressBar(element("text-progress", HTMLElement));
+  view = {
+    status: new Status(element("text-status", HTMLElement)),
+    problems: new ProblemBox(element("text-error", HTMLElement)),
+    progress: new ProgressBar(element("text-progress", HTMLElement)),
+  };
   #figures = new Figures(element("text-stats", HTMLElement), FIGURES);
   #curve = new LossCurve(element("text-curve", HTMLCanvasElement));
   #samples = new TextSamples(element("text-samples", HTMLElement));
@@ -49,10 +51,10 @@ export class TextTab {
     this.#runtime = runtime;
     this.#started = this.#prepare(started);
     this.#started.then(
-      () => this.#training.run || this.#status.say("Ready. Press Train."),
+      () => this.#training.run || this.view.status.say("Ready. Press Train."),
       (error) => {
-        this.#status.say("The text tab could not be loaded.");
-        this.#problems.show(error, { label: "Try again", action: () => location.reload() });
+        this.view.status.say("The text tab could not be loaded.");
+        this.view.problems.show(error, { label: "Try again", action: () => location.reload() });
       },
     );
     this.#listen();
@@ -120,7 +122,7 @@ export class TextTab {
       page.text.value = await readText(file);
       this.#hasOwnText = true;
       this.#count();
-      this.#status.remark(`${file.name} is the text now. Train starts a new model.`);
+      this.view.status.remark(`${file.name} is the text now. Train starts a new model.`);
     });
   }
 
@@ -130,10 +132,10 @@ export class TextTab {
 
   /** Train until paused: the model so far, or a new one if a setting or the text has changed. */
   train() {
-    if (this.#training.run) return this.#status.remark("Training is already running.");
+    if (this.#training.run) return this.view.status.remark("Training is already running.");
     const run = {};
     this.#training.run = run;
-    this.#status.say("Training starts when Python is ready.");
+    this.view.status.say("Training starts when Python is ready.");
     this.#ended = this.#ended.then(() => this.#train(run, "configure"));
   }
 
@@ -150,17 +152,17 @@ export class TextTab {
 
   /** @param {object} run @param {"configure" | "reset"} method */
   async #train(run, method) {
-    this.#problems.hide();
+    this.view.problems.hide();
     try {
       await this.#begin(method);
-      if (this.#training.run === run) this.#status.say("Training.");
+      if (this.#training.run === run) this.view.status.say("Training.");
       document.body.classList.add("burning");
       while (this.#training.run === run) await this.#advance();
       if (!this.#samples.has(this.#steps)) await this.#sample();
       page.code.textContent = await this.#call("script");
     } catch (error) {
-      if (!this.#training.run || this.#training.run === run) this.#status.say("Training has ended.");
-      this.#problems.show(error);
+      if (!this.#training.run || this.#training.run === run) this.view.status.say("Training has ended.");
+      this.view.problems.show(error);
     } finally {
       if (!this.#training.run || this.#training.run === run) {
         this.#training.run = null;
@@ -171,7 +173,8 @@ export class TextTab {
 
   async pause() {
     this.#training.run = null;
-    this.#status.say("Pausing.");
+    this.view.status.say("Pausing.");
+    expectAnswer(this.#runtime, this.view.problems, () => location.reload());
     await this.#ended;
     if (!this.#training.run && this.#hasModel) this.#showState();
   }
@@ -182,7 +185,7 @@ export class TextTab {
   }
 
   #showState() {
-    this.#status.say(this.#steps ? `Paused after ${this.#steps.toLocaleString("en")} steps.` : "The model is new. Press Train.");
+    this.view.status.say(this.#steps ? `Paused after ${this.#steps.toLocaleString("en")} steps.` : "The model is new. Press Train.");
   }
 
   /** Send the form to Python. @param {"configure" | "reset"} method */
@@ -241,7 +244,7 @@ export class TextTab {
       const start = document.createElement("b");
       start.textContent = prompt;
       page.output.replaceChildren(start, text);
-      if (unknown) this.#status.remark(`The model does not know ${[...unknown].map((letter) => `“${letter}”`).join(", ")}, and read the prompt without.`);
+      if (unknown) this.view.status.remark(`The model does not know ${[...unknown].map((letter) => `“${letter}”`).join(", ")}, and read the prompt without.`);
     });
   }
 
@@ -252,7 +255,7 @@ export class TextTab {
       const { name, bytes } = await this.#call("export");
       save(name, bytes);
       const use = name.endsWith(".zip") ? "unpack it for PeftModel.from_pretrained, here or in peft" : "tl.load reads it";
-      this.#status.remark(`Saved ${name}, ${bytes.length.toLocaleString("en")} bytes: ${use}.`);
+      this.view.status.remark(`Saved ${name}, ${bytes.length.toLocaleString("en")} bytes: ${use}.`);
     });
   }
 
@@ -263,7 +266,7 @@ export class TextTab {
     let isDone = false;
     await this.#guarded(async () => {
       await this.#started;
-      const onProgress = this.#progress.show.bind(this.#progress);
+      const onProgress = this.view.progress.show.bind(this.view.progress);
       try {
         const { info } = await this.#runtime.load({ "text weights": { file } }, { onProgress });
         textFields.task.value = "new";
@@ -272,16 +275,16 @@ export class TextTab {
         textFields.context.value = String(info.context);
         this.#suit();
       } finally {
-        this.#progress.hide();
+        this.view.progress.hide();
       }
       await this.#begin("configure");
       isDone = true;
     });
-    if (isDone) this.#status.say(`The model has the weights of ${file.name}. Press Train.`);
+    if (isDone) this.view.status.say(`The model has the weights of ${file.name}. Press Train.`);
   }
 
   copy() {
-    return copyText(page.code.textContent ?? "", this.#status, "The script was copied.");
+    return copyText(page.code.textContent ?? "", this.view.status, "The script was copied.");
   }
 
   /** Call a method of words.py. @param {string} method @param {Record<string, unknown>} [keywords] */
@@ -291,12 +294,12 @@ export class TextTab {
 
   /** Run an action and show its error, if any. @param {() => Promise<unknown>} action @returns {Promise<boolean>}  whether it succeeded */
   async #guarded(action) {
-    this.#problems.hide();
+    this.view.problems.hide();
     try {
       await action();
       return true;
     } catch (error) {
-      this.#problems.show(error);
+      this.view.problems.show(error);
       return false;
     }
   }

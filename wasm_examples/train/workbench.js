@@ -1,6 +1,6 @@
 /** Train one network at a time: runs, settings and files. Python answers calls one after the other, in the order of the calls. */
 
-import { element, save, showStartFailure } from "../../web/page.js";
+import { element, expectAnswer, save, showStartFailure } from "../../web/page.js";
 import { Problem } from "../../web/protocol.js";
 import { CurrentRun } from "./current-run.js";
 import { Display } from "./display.js";
@@ -125,6 +125,7 @@ export class Workbench {
   async pause() {
     this.#training.run = null;
     this.#view.status.say("Pausing.");
+    expectAnswer(this.#runtime, this.#view.problems, () => location.reload());
     await this.#ended; // after the slice that Python computes
     if (!this.#training.run) this.#showState();
   }

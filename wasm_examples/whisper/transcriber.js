@@ -14,6 +14,7 @@ import { Spectrogram, clock } from "./spectrogram.js";
 import { Transcript } from "./transcript.js";
 import { Waveform } from "./waveform.js";
 
+/** @import { Runtime } from "../../web/tallow.js" */
 /** @import { Heard } from "./live.js" */
 /** @import { Choice } from "./models.js" */
 /** @import { Segment } from "./transcript.js" */
@@ -26,6 +27,8 @@ export class Transcriber {
   #sound = null;
   /** @type {File | null}  the sound whose samples Python has */
   #decoded = null;
+  /** @type {Runtime | null}  the one that has them */
+  #decodedBy = null;
   #duration_s = 0; // unknown until Python has the spectrogram
   #liveLanguage = ""; // as detected in this recording
   #waveform = new Waveform(page.wave, page.player);
@@ -257,12 +260,13 @@ export class Transcriber {
 
   /** Pass the samples of a file to Python, unless it has them. @param {File} sound @param {AbortSignal} signal */
   async #decode(sound, signal) {
-    if (this.#decoded === sound) return;
+    const { runtime } = this.#page;
+    if (this.#decoded === sound && this.#decodedBy === runtime) return;
     this.#decoded = null;
     const { passSamples } = await import("./decoding.js");
-    const { runtime } = this.#page;
     await passSamples(sound, { call: (method, keywords) => runtime.call(method, keywords), waveform: this.#waveform }, signal);
     this.#decoded = sound;
+    this.#decodedBy = runtime;
   }
 
   /** Show an event that Python sends during a call. @param {any} event */

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Error, Locator, Page, expect
 from spoken.espeak import Espeak
+from support.long_sounds import FRAME, flac_of_silence, opus_of_silence
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.dropping import drop
 from tests.browser.hub import Hub
@@ -297,6 +298,87 @@ def test_parts_of_long_files_join(page: Page, site: str, tmp_path: Path) -> None
         samples = decode(page, site, tmp_path / "tones.wav")
         assert abs(len(samples) - len(expected)) <= 1
         np.testing.assert_allclose(samples[inner], expected[inner], atol=atol)
+
+
+@pytest.mark.parametrize(("rate", "subtype"), [(16000, "PCM_16"), (44100, "PCM_24")])
+def test_parts_of_a_flac_join(rate: int, subtype: str, page: Page, site: str, tmp_path: Path) -> None:
+    seconds = 45.7
+    expected = tones(seconds, RATE).mean(axis=1)
+    soundfile.write(tmp_path / "tones.flac", tones(seconds, rate), rate, subtype=subtype)
+    samples = decode(page, site, tmp_path / "tones.flac")
+    assert abs(len(samples) - len(expected)) <= 1
+    error = np.abs(samples[: len(expected)] - expected[: len(samples)])
+    one_sample = 0.25 * 2 * np.pi * sum(TONES_HZ) / RATE  # by which a part that is resampled by itself may be displaced
+    assert np.quantile(error, 0.999) < (0.001 if rate == RATE else 1.05 * one_sample)
+
+
+def watch_decoder(page: Page) -> None:
+    """Let `longest` be the longest sound that the browser has decoded at once, in seconds."""
+    page.add_init_script("""
+        window.longest = 0;
+        const { decodeAudioData } = OfflineAudioContext.prototype;
+        OfflineAudioContext.prototype.decodeAudioData = async function (bytes) {
+          const decoded = await decodeAudioData.call(this, bytes);
+          window.longest = Math.max(window.longest, decoded.duration);
+          return decoded;
+        };
+    """)
+
+
+@pytest.mark.parametrize("tag", [b"", b"ID3\4\0\0\0\0\1\0" + bytes(128)], ids=["plain", "ID3"])
+def test_a_flac_that_hides_its_length_is_decoded_in_parts(tag: bytes, page: Page, site: str, tmp_path: Path) -> None:
+    """At once, 40 minutes of one channel are 150 MB, and a small file can have hundreds of hours."""
+    frames = 600
+    (tmp_path / "lies.flac").write_bytes(tag + flac_of_silence(frames, says=16000))
+    watch_decoder(page)
+    samples = decode(page, site, tmp_path / "lies.flac")
+    assert len(samples) == frames * FRAME
+    assert not samples.any()
+    assert 20 < page.evaluate("longest") < 33  # a part, its margin, and what the last frame of each has more
+
+
+@pytest.mark.parametrize(("subtype", "rate"), [("OPUS", 48000), ("VORBIS", 22050)])
+def test_parts_of_an_ogg_are_where_they_belong(subtype: str, rate: int, page: Page, site: str, tmp_path: Path) -> None:
+    seconds = 45
+    loud = (np.arange(seconds * rate) // rate) % 2  # every other second
+    file = tmp_path / "pulses.ogg"
+    with soundfile.SoundFile(file, "w", rate, 2, subtype, format="OGG") as opened:
+        sound = tones(seconds, rate)[:, :1] * loud[:, None] * [1, 1]
+        for start in range(0, len(sound), rate):  # libsndfile fails on much at once
+            opened.write(sound[start : start + rate])
+    watch_decoder(page)
+    samples = decode(page, site, file)
+    assert abs(len(samples) - seconds * RATE) <= 2
+    envelope = np.abs(samples[: 44 * RATE]).reshape(-1, RATE // 10).max(axis=1)  # tenths of seconds
+    middle = envelope.reshape(44, 10)[:, 2:8]
+    assert (middle[1::2] > 0.4).all()
+    assert (middle[::2] < 0.05).all()
+    assert 10 < page.evaluate("longest") < 25
+
+
+def test_an_ogg_that_hides_its_length_is_decoded_in_parts(page: Page, site: str, tmp_path: Path) -> None:
+    """Packets of two bytes that last 120 ms: an hour in 90 kB, of which the positions of its pages say a second."""
+    packets = 30_000
+    (tmp_path / "lies.ogg").write_bytes(opus_of_silence(packets, says=48_000))
+    watch_decoder(page)
+    samples = decode(page, site, tmp_path / "lies.ogg")
+    assert len(samples) <= 2 * RATE
+    assert page.evaluate("longest") < 60
+
+
+def test_an_ogg_of_several_streams_is_refused(page: Page, site: str, tmp_path: Path) -> None:
+    (tmp_path / "two.ogg").write_bytes(opus_of_silence(200) + opus_of_silence(200, serial=2))
+    with pytest.raises(Error, match=r"two\.ogg could not be read: it has several streams"):
+        decode(page, site, tmp_path / "two.ogg")
+
+
+def test_a_flac_of_frames_that_count_for_nothing_is_refused(page: Page, site: str, tmp_path: Path) -> None:
+    few, many = range(10, 50), range(10, 300)  # after frames of the file's own rate, which say how it is cut
+    (tmp_path / "few.flac").write_bytes(flac_of_silence(50, foreign=few))
+    assert 0 < len(decode(page, site, tmp_path / "few.flac")) < 60 * FRAME
+    (tmp_path / "many.flac").write_bytes(flac_of_silence(300, foreign=many))
+    with pytest.raises(Error, match=r"many\.flac could not be read: it has frames of different forms"):
+        decode(page, site, tmp_path / "many.flac")
 
 
 def test_parts_of_an_mp3_are_where_they_belong(page: Page, site: str, tmp_path: Path) -> None:

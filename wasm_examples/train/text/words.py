@@ -8,7 +8,7 @@ import json
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,13 @@ from words_script import write_script
 
 from tallow.data.stories import SEPARATOR
 from tallow.errors import ArgumentError, CheckpointError, NumericError, TallowError
-from tallow.generation import Sampler, decode_stream, generate
+from tallow.generation import Sampler, generate
 from tallow.io import safetensors
 from tallow.io.source import Opened
-from tallow.models import stories
 from tallow.models.llama import Llama
 from tallow.peft import PeftModel
+from tallow.text.stream_decoder import ByteDecoder, TextDecoder
+from tallow.text.text_tokenizer import TextTokenizer
 from tallow.training import LanguageModelTraining
 from tallow.training.texts import tokens_of
 from tallow.training.vocabulary import Vocabulary, character_vocabulary, characters_of
@@ -79,9 +80,28 @@ class TextSettings:
         return [text for text in self.text.split(SEPARATOR) if text.strip()]
 
 
+class CharacterTokenizer(TextTokenizer):
+    """The tokenizer of a character model: ids are the places of characters, and the next one separates texts."""
+
+    def __init__(self, characters: list[str], vocabulary: Vocabulary) -> None:
+        self._characters = [each.encode() for each in characters]
+        self._encode = vocabulary.encode
+        self.bos_token_id = self.eos_token_id = len(characters)
+
+    def encode_prompt(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        ids = list(map(int, self._encode(text)))
+        return [len(self._characters), *ids] if add_special_tokens or not ids else ids
+
+    def token_bytes(self) -> list[bytes | None]:
+        return [*self._characters, None]
+
+    def stream_decoder(self, *, previous: Sequence[int] = (), skip_special_tokens: bool = True) -> TextDecoder:
+        return ByteDecoder(lambda _, token: self._characters[token], hidden={len(self._characters)})
+
+
 @dataclass
 class Learner:
-    """A model and its tokens as text.
+    """A model with its tokenizer, and its vocabulary for training.
 
     Attributes:
         adapter: the model with its adapter, if it has one.
@@ -92,20 +112,6 @@ class Learner:
     vocabulary: Vocabulary
     adapter: PeftModel | None = None
     characters: list[str] | None = None
-
-    def encode(self, text: str) -> list[int]:
-        """Return the ids of a prompt, with the token that begins a text."""
-        assert self.vocabulary.end_of_text is not None
-        return [self.vocabulary.end_of_text, *map(int, self.vocabulary.encode(text))]
-
-    def decode(self, tokens: Iterable[int], previous: int) -> Iterator[str]:
-        """Yield the text of tokens."""
-        if self.characters is None:
-            return decode_stream(self._tokenizer, tokens, previous=previous)
-        return (self.characters[token] for token in tokens if token < len(self.characters))
-
-    def __post_init__(self) -> None:
-        self._tokenizer = None if self.characters is not None else stories.load()[1]
 
     def unknown(self, text: str) -> str:
         """Return the characters of a prompt that the model does not have."""
@@ -202,7 +208,7 @@ class Words:
         if self._settings is None and not hasattr(self, "_learner"):
             raise ArgumentError("there is no model yet", hint="press Train first")
         learner, model = self._learner, self._learner.model
-        ids = learner.encode(prompt)
+        ids = model.tokenizer.encode_prompt(prompt)
         if len(ids) > model.context_length:
             raise ArgumentError(
                 f"the prompt has {len(ids) - 1} tokens; the model reads {model.context_length - 1} at most",
@@ -215,9 +221,9 @@ class Words:
                 ids,
                 max_tokens=length,
                 sample=Sampler(temperature=temperature, top_p=0.95, seed=seed),
-                stop_ids={ids[0]},
+                stop_ids=model.stop_ids,
             )
-            text = "".join(learner.decode(itertools.islice(tokens, length), ids[-1]))
+            text = "".join(model.tokenizer.decode_stream(tokens, previous=ids))
         finally:
             model.train()
         return {"text": text, "unknown": learner.unknown(prompt)}
@@ -260,10 +266,9 @@ class Words:
         if bad := [name for name, tensor in tensors.items() if not tensor.isfinite().all()]:
             raise CheckpointError(f"weights: {bad[0]} has NaN or infinity", hint="save weights before they diverge")
         characters = list(sizes.pop("characters"))
-        vocabulary = character_vocabulary(characters)
-        model = character_llama(vocabulary, **sizes, seed=0)
-        model.load_state_dict(tensors)
-        self._imported = Learner(model, vocabulary, characters=characters)
+        learner = _character_learner(characters, **sizes, seed=0)
+        learner.model.load_state_dict(tensors)
+        self._imported = learner
         return sizes
 
 
@@ -276,8 +281,13 @@ def _new_learner(settings: TextSettings) -> Learner:
         raise ArgumentError(
             f"the text has {len(characters)} different characters", hint=f"use a text with {MAX_VOCABULARY} at most"
         )
+    return _character_learner(characters, settings.width, settings.layers, settings.context, settings.seed)
+
+
+def _character_learner(characters: list[str], width: int, layers: int, context: int, seed: int) -> Learner:
     vocabulary = character_vocabulary(characters)
-    model = character_llama(vocabulary, settings.width, settings.layers, settings.context, settings.seed)
+    model = character_llama(vocabulary, width, layers, context, seed)
+    model.tokenizer = CharacterTokenizer(characters, vocabulary)
     return Learner(model, vocabulary, characters=characters)
 
 

@@ -10,6 +10,7 @@
     python scripts/bench.py matmul --browser --threads 2 --jax FOLDER
     python scripts/bench.py start --browser --wllama FOLDER
     python scripts/bench.py serve --minutes 5
+    python scripts/bench.py attack
 
 Places: --native (this interpreter, the default), --pyodide (Pyodide in Node), --browser (Pyodide in Chromium).
 Each claim is a module of scripts/bench/. Everything runs on one thread, in a browser on --threads; native training also
@@ -36,6 +37,7 @@ sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(
 from bench import places, report  # noqa: E402 - the paths above come first
 
 MODULES = {
+    "attack": "attack",
     "chains": "chains",
     "data": "data",
     "decoding": "decoding",

@@ -25,10 +25,13 @@ apt_install() {
   ${as_root[@]+"${as_root[@]}"} env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >&2
 }
 
-# install_chromium: install Debian's package. Ubuntu's package only installs a snap, which neither a container nor
-# Playwright can use.
+# has_apt_browsers: whether apt-get installs browsers, as on Debian. Ubuntu's packages only install snaps, which neither a
+# container nor Playwright can use.
+has_apt_browsers() { command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release; }
+
+# install_chromium: install Debian's package.
 install_chromium() {
-  if command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release; then
+  if has_apt_browsers; then
     apt_install chromium fonts-dejavu-core
   else
     die "no browser: install Google Chrome or a Chromium that is not a snap, then run this again"

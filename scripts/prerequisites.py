@@ -16,22 +16,28 @@ import io
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable
 
-import fetch_axe
-import fetch_markdown
+import fetch_npm
 import fetch_pyodide
-import fetch_tokenizers
 import pytest
 
-BROWSERS = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser")
-MAC_BROWSERS = ("Google Chrome", "Chromium")
+# Names on the PATH, and places of applications on macOS.
+CHROMIUM = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser")
+MAC_CHROMIUM = ("Google Chrome.app/Contents/MacOS/Google Chrome", "Chromium.app/Contents/MacOS/Chromium")
+FIREFOX = ("firefox-esr", "firefox")
+MAC_FIREFOX = ("Firefox.app/Contents/MacOS/firefox",)
 NODE_MAJOR = 20  # required by Pyodide
 
 
 def chromium() -> str | None:
     """Return the path of a browser that tests can drive: Chromium or Google Chrome."""
-    return next((path for path in _browsers() if _version(path)), None)
+    return _working(CHROMIUM, MAC_CHROMIUM)
+
+
+def firefox() -> str | None:
+    """Return the path of a Firefox that tests can drive."""
+    return _working(FIREFOX, MAC_FIREFOX)
 
 
 def node() -> str | None:
@@ -41,9 +47,10 @@ def node() -> str | None:
     return path if version and int(version.partition(".")[0]) >= NODE_MAJOR else None
 
 
-def _browsers() -> Iterator[str]:
-    yield from filter(None, map(shutil.which, BROWSERS))
-    yield from (f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS)
+def _working(names: Iterable[str], applications: Iterable[str]) -> str | None:
+    """Return the first program that runs."""
+    installed = [*filter(None, map(shutil.which, names)), *(f"/Applications/{place}" for place in applications)]
+    return next((path for path in installed if _version(path)), None)
 
 
 def _version(program: str) -> str:
@@ -58,12 +65,11 @@ def _version(program: str) -> str:
 PRESENT: dict[str, Callable[[], object]] = {
     "driver": lambda: _version("playwright"),
     "chromium": chromium,
+    "firefox": firefox,
     "espeak": lambda: ctypes.util.find_library("espeak-ng"),
     "node": node,
     "pyodide_dir": lambda: fetch_pyodide.place().is_dir(),
-    "tokenizers_dir": lambda: fetch_tokenizers.place().is_dir(),
-    "markdown_dir": lambda: fetch_markdown.place().is_dir(),
-    "axe_dir": lambda: fetch_axe.place().is_dir(),
+    **{f"{name}_dir": copy.place.is_dir for name, copy in fetch_npm.COPIES.items()},
 }
 
 

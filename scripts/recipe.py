@@ -12,7 +12,7 @@ from typing import Any
 
 from tallow.errors import TallowError
 from tallow.io import safetensors
-from tallow.io.atomic import atomic_write
+from tallow.io.whole_folder import atomic_folder
 from tallow.nn import Module
 from tallow.training import Settings, Training, follow
 
@@ -84,8 +84,7 @@ def train(
 
 def save_folder(model: Module, config: dict[str, Any], folder: Path) -> None:
     """Write the weights, in float16, and the configuration as a Hugging Face folder."""
-    folder.mkdir(parents=True, exist_ok=True)
     state = {name: tensor.detach().cpu().half() for name, tensor in model.state_dict().items()}
-    safetensors.save(state, folder / "model.safetensors", {"format": "pt"})
-    with atomic_write(folder / "config.json") as file:
-        file.write((json.dumps(config, indent=2) + "\n").encode())
+    with atomic_folder(folder) as stage:
+        safetensors.save(state, stage / "model.safetensors", {"format": "pt"})
+        (stage / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -32,7 +32,6 @@ class Sizes:
     attention: tuple[int, int, int, int] = (4, 32, 4096, 128)  # B, H, T, K
     llama: tuple[int, int, int, int, int] = (32000, 4096, 11008, 32, 32)  # V, D, F, layers, H
     context: int = 128
-    group: int = 128
     gpt: tuple[int, int, int, int] = (50257, 768, 12, 12)  # V, D, layers, H
     batch: tuple[int, int] = (16, 1024)  # B, T
 
@@ -46,7 +45,6 @@ TINY = Sizes(
     attention=(1, 2, 8, 4),
     llama=(16, 32, 32, 1, 2),
     context=4,
-    group=32,
     gpt=(16, 8, 1, 2),
     batch=(2, 4),
 )
@@ -130,7 +128,7 @@ def decode_int4(lib: Any, device: str, sizes: Sizes) -> Work:
     from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
 
     model = _llama(lib, device, sizes)
-    quantize_(model, Int4WeightOnlyConfig(group_size=sizes.group))
+    quantize_(model, Int4WeightOnlyConfig())
     return _decode(model, sizes)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import tallow as tl
 from bench.report import Row
 from bench.timing import in_turn
-from tallow.kernels import run
 from tallow.kernels.block_matrix import BlockMatrix
 
 NAME = "products"
@@ -27,7 +26,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     weights, x = (rng.standard_normal((n, SIZE), dtype=np.float32) for n in (SIZE, 1))
     matrices = [BlockMatrix.quantized(weights, name) for name in FORMATS]
-    works = [lambda m=m: run("quantized_linear", x, m.blocks, m.format, None) for m in matrices]
+    works = [lambda m=m: m.product(x) for m in matrices]
     rows: list[Row] = []
     for name, timing in zip(FORMATS, in_turn(1.0, options["repeats"], *works), strict=True):
         best, median = (2e-9 * SIZE**2 / seconds for seconds in timing)

@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from build_site import build_wheel
+from build_site import build_wheel, fetch
 
 from bench.report import Row
 from bench.turns import load_note
@@ -134,8 +134,8 @@ def measure(options: dict[str, Any], chromium: Callable[[str], Any]) -> dict[str
 
 def _build(site: Path, scratch: Path, wllama: Path | None) -> None:
     """Write tallow's site, and in its runtime/ the pages to compare with."""
-    pyodide, tokenizers = _output("fetch_pyodide.py"), _output("fetch_tokenizers.py")
-    markdown = _output("fetch_markdown.py")
+    pyodide = fetch("fetch_pyodide.py")
+    tokenizers, markdown = fetch("fetch_npm.py", "tokenizers"), fetch("fetch_npm.py", "markdown")
     wheel = build_wheel(scratch)
     build_site(site, wheel=wheel, pyodide=pyodide, tokenizers=tokenizers, markdown=markdown)
     worker = site / "web" / "worker.js"
@@ -159,11 +159,6 @@ def _page(path: Path, script: str, job: dict[str, str]) -> None:
     shutil.copy(HERE / script, path.parent)
     (path.parent / "job.json").write_text(json.dumps(job))
     path.write_text(f'<!doctype html><meta charset="utf-8"><script type="module" src="{script}"></script>')
-
-
-def _output(script: str) -> Path:
-    command = [sys.executable, str(ROOT / "scripts" / script)]
-    return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1])
 
 
 class _Counting(SiteHandler):

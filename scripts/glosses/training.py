@@ -17,7 +17,7 @@ import numpy as np
 import tallow as tl
 from tallow import training
 from tallow.io import safetensors
-from tallow.io.atomic import atomic_write
+from tallow.io.whole_folder import atomic_folder
 from tallow.models.static_embedding import WEIGHT, StaticEmbedding
 from tallow.nn import functional as F
 from tallow.text.tokenizer import FILE
@@ -105,16 +105,15 @@ def export(model: StaticEmbedding, corpus: Corpus, folder: Path) -> None:
     table = model.embedding.weight.detach().cpu().numpy()
     scale = 127 / np.quantile(np.abs(table), UNCLIPPED)
     rounded = np.clip(np.rint(table * scale), -127, 127).astype(np.int8)
-    folder.mkdir(parents=True, exist_ok=True)
-    safetensors.save({WEIGHT: tl.from_numpy(rounded)}, folder / "model.safetensors", {"format": "pt"})
     modules = [
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (kind, path) in enumerate(MODULES)
     ]
-    _write_json(folder / "modules.json", modules, indent=2)
-    _write_json(folder / FILE, json.loads(corpus.tokenizer.to_str()), separators=(",", ":"))
+    with atomic_folder(folder) as stage:
+        safetensors.save({WEIGHT: tl.from_numpy(rounded)}, stage / "model.safetensors", {"format": "pt"})
+        _write_json(stage / "modules.json", modules, indent=2)
+        _write_json(stage / FILE, json.loads(corpus.tokenizer.to_str()), separators=(",", ":"))
 
 
 def _write_json(path: Path, value: Any, **options: Any) -> None:
-    with atomic_write(path) as file:
-        file.write((json.dumps(value, ensure_ascii=False, **options) + "\n").encode())
+    path.write_text(json.dumps(value, ensure_ascii=False, **options) + "\n", encoding="utf-8")

@@ -22,6 +22,7 @@ NEEDS: list[tuple[list[str], set[str]]] = [
         ["tests/browser/test_accessibility.py"],
         {"axe_dir", "chromium", "driver", "pyodide_dir", "tokenizers_dir", "markdown_dir"},
     ),
+    (["tests/browser/test_firefox.py"], {"firefox", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
     (["tests/pyodide/test_unit_in_pyodide.py"], {"node", "pyodide_dir", "tokenizers_dir", "markdown_dir"}),
     (["tests/nowhere"], set()),  # the test run itself reports the error
 ]

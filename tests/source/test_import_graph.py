@@ -29,7 +29,7 @@ LAYERS = (
     ("ops",),
     ("autograd", "core", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
-    ("amp", "cuda", "distributions", "func", "testing"),
+    ("amp", "cuda", "distributions", "func", "fx", "testing"),
     ("accelerator", "backends", "compiler", "jit"),
     ("fused",),
     ("models", "generation", "hub"),
@@ -43,7 +43,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 # Packages of the extras, which may be missing; modules import them where they use them.
 OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers", "tqdm"}
 OPTIONAL |= {"h11", "prometheus_client", "starlette", "uvicorn"}
-OPTIONAL |= {"PIL", "h5py", "imageio_ffmpeg", "tensorboardX"}
+OPTIONAL |= {"PIL", "pillow_heif", "h5py", "imageio_ffmpeg", "tensorboardX"}
 OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser only
 
 # Every other import inside a function: (module, imported module) -> reason.
@@ -53,19 +53,24 @@ LATE = {
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
+    ("tallow.audio.decoders", "resource"): "Windows has none; only for files that ffmpeg reads",
+    ("tallow.keras.saving.hdf5_tree", "resource"): "Windows has none",
     ("tallow.core.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
+    ("tallow.fx.graph", "tabulate"): "optional; without it the columns are plain",
+    ("tallow.fx.proxy", "opcode"): "only where a proxy is unpacked",
     ("tallow.errors", "difflib"): "only for the text of an error, on Python 3.11",
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
+    ("tallow.text.tokenizer_engines", "tallow.text.charsmap"): "pages start without it",
     ("tallow.models.text_generation", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",
-    ("tallow.cli.generate", "tallow.generation.constrain"): "commands without a form start without it",
     ("tallow.cli.serve", "tallow.cli.divided"): "one process starts without it, 100 ms sooner",
     ("tallow.cli.serve", "tallow.serving.divided"): "one process starts without it",
     ("tallow.cli.serve", "tallow.serving.http.app"): "needs Starlette, of the extra `serve`",
     ("tallow.cli.serve", "tallow.serving.http.application"): "needs Starlette, of the extra `serve`",
     ("tallow.cli.serve", "tallow.serving.http.front"): "needs Starlette, of the extra `serve`",
     ("tallow.cli.serve", "tallow.serving.http.server"): "needs uvicorn, of the extra `serve`",
+    ("tallow.serving.http.limits", "resource"): "Windows has none",
     ("tallow.cli.chat", "readline"): "not every Python has it, and importing it writes to some terminals",
 }
 
@@ -77,19 +82,26 @@ AROUND = {
     "tallow.text.template_sandbox": "jinja2 markupsafe",
     "tallow.serving.http.app": "starlette prometheus_client",
     "tallow.serving.http.application": "starlette",
+    "tallow.serving.http.body": "starlette",
     "tallow.serving.http.chat": "",
+    "tallow.serving.http.clients": "starlette",
     "tallow.serving.http.completions": "starlette",
+    "tallow.serving.http.connections": "h11 uvicorn",
     "tallow.serving.http.embeddings_inference": "starlette",
     "tallow.serving.http.encoding": "starlette",
     "tallow.serving.http.errors": "starlette",
     "tallow.serving.http.fields": "",
     "tallow.serving.http.forwarding": "h11",
     "tallow.serving.http.front": "starlette prometheus_client",
-    "tallow.serving.http.grammars": "",
+    "tallow.serving.http.grammars": "starlette",
+    "tallow.serving.http.known_fields": "",
+    "tallow.serving.http.large_json": "starlette",
     "tallow.serving.http.metrics": "prometheus_client",
     "tallow.serving.http.middleware": "starlette",
     "tallow.serving.http.openapi": "starlette",
+    "tallow.serving.http.origins": "starlette",
     "tallow.serving.http.responses": "starlette",
+    "tallow.serving.http.rules": "",
     "tallow.serving.http.running": "starlette",
     "tallow.serving.http.sampling": "",
     "tallow.serving.http.server": "starlette uvicorn",
@@ -98,6 +110,7 @@ AROUND = {
     "tallow.serving.http.text_generation": "starlette",
     "tallow.serving.http.tools": "",
     "tallow.serving.http.vectors": "starlette",
+    "tallow.serving.http.watching": "",
 }
 
 

@@ -12,9 +12,8 @@ import tallow
 SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 
 
-def test_changelog_starts_with_unreleased_and_the_current_version() -> None:
-    unreleased, latest, *_ = SECTION.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
-    assert unreleased == "Unreleased"
+def test_changelog_starts_with_the_current_version() -> None:
+    latest, *_ = SECTION.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     version, _, date = latest.partition(" - ")
     assert version == tallow.__version__
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", date)
@@ -22,7 +21,7 @@ def test_changelog_starts_with_unreleased_and_the_current_version() -> None:
 
 def test_citation_names_the_current_version_and_its_date() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    _, latest, *_ = SECTION.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    latest, *_ = SECTION.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
     assert f"version: {tallow.__version__}\n" in citation
     assert f"date-released: {latest.partition(' - ')[2]}\n" in citation
 

@@ -58,6 +58,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if every := config.getoption("--sample"):
         sample(config, items, every)
+    items.sort(key=lambda item: item.get_closest_marker("early") is None)
     if IN_PYODIDE:
         for item in items:
             needs_threads = item.get_closest_marker("threads") and not has_threads()
@@ -199,6 +200,17 @@ def chromium() -> str:
     path = prerequisites.chromium()
     if path is None:
         pytest.fail("no Chromium and no Google Chrome is installed; scripts/test installs one", pytrace=False)
+    return path
+
+
+@pytest.fixture(scope="session")
+def firefox() -> str:
+    """Return the path of Firefox."""
+    import prerequisites
+
+    path = prerequisites.firefox()
+    if path is None:
+        pytest.skip("Firefox is not installed; scripts/test installs Debian's")
     return path
 
 

@@ -143,6 +143,7 @@ class Page {
         return false;
       }
       if (this.#isStopped) block.say("Stopped. Python was closed; its variables are gone.");
+      else if (/** @type {any} */ (error).name === "PythonStopped") block.say(`${/** @type {Error} */ (error).message} Run starts it again.`); // FATAL of protocol.js
       else block.say(`Python did not start. ${error instanceof Error ? error.message : error}`);
       this.#close();
     } finally {
@@ -163,6 +164,7 @@ class Page {
       await import(new URL("python.js", CONSOLE).href)
     );
     const runtime = (this.#runtime = Runtime.create());
+    runtime.onStop = () => this.#close();
     await runtime.start(APP, { ...OPTIONS, onProgress: ({ name }) => block.say(`${name}.`) });
     return { runtime, Terminal };
   }

@@ -65,6 +65,19 @@ def check_logits_and_texts(folder: Path) -> None:
         assert divided.new_cache().layers[0].keys.shape[1] == SIZES["num_key_value_heads"] // dist.get_world_size()
 
 
+def check_a_head_of_its_own_beside_a_config_that_ties_it(folder: Path) -> None:
+    place = write(folder, "own head")
+    if not dist.get_rank():
+        config = json.loads((place / "config.json").read_text())
+        (place / "config.json").write_text(json.dumps(config | {"tie_word_embeddings": True}))
+    dist.barrier()
+    full_model, divided = Llama.from_pretrained(place), TensorParallelLlama.from_pretrained(place)
+    assert divided.lm_head is not None
+    with tl.no_grad():
+        tokens = tl.tensor([PROMPT])
+        np.testing.assert_allclose(divided(tokens).numpy(), full_model(tokens).numpy(), atol=2e-5)
+
+
 def check_a_token_beyond_the_vocabulary(folder: Path) -> None:
     divided = TensorParallelLlama.from_pretrained(write(folder, "beyond"))
     for token in (-1, SIZES["vocab_size"]):

@@ -6,13 +6,15 @@ from support import subsuite
 from tests.pyodide.conftest import SKIPS, InPyodide
 
 FILES = (
-    *("agree", "attention", "build", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
-    *("arrays", "decode_blocks", "encoder_blocks", "pooling", "quantized_linear", "recurrent", "rows_apart", "softmax"),
+    *("agree", "arrays", "attention", "build", "channel_norm", "compiled", "convolution", "pooling"),
+    *("quantized_linear", "recurrent", "rows_apart", "softmax"),
 )
+BLOCKS = ("cross_decode_block", "decode_block", "decode_blocks", "encoder_blocks")
 
 
 def test_kernels_on_plain_memory(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
     files = [f"tests/unit/kernels/test_{name}.py" for name in FILES]
+    files += [f"tests/unit/kernels/blocks/test_{name}.py" for name in BLOCKS]
     outcome = in_pyodide(*files, "tests/unit/core", from_snapshot=True)
     account_for("of the kernels in Pyodide on plain memory", outcome, SKIPS)
     assert outcome.kernels == "wasm relaxed-simd"

@@ -20,12 +20,7 @@ LAYERS = (
     ("core.lazy_names",),
     ("dtypes", "return_types"),
     ("devices",),
-    # The descriptors of fused blocks are arguments of kernels; the rest of `fused` builds on `nn`.
-    (
-        *("kernels", "fused.affine", "fused.decode_block", "fused.decode_stack", "fused.cross_decode_block"),
-        "fused.encoder_block",
-        "fused.expert_block",
-    ),
+    ("kernels",),
     ("ops",),
     ("autograd", "core", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),

@@ -1,6 +1,6 @@
 """decode_block: a token of each text through one block of a language model in about seven launches.
 
-It takes as long as reading the weights once, if nothing waits for launches; see tallow.fused.decode_block and
+It takes as long as reading the weights once, if nothing waits for launches; see tallow.kernels.blocks.decode_block and
 tallow.cuda.graphs.
 """
 
@@ -10,8 +10,8 @@ from typing import cast
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.fused.decode_block import DecodeBlock, check_call
 from tallow.kernels import kernel
+from tallow.kernels.blocks.decode_block import DecodeBlock, check_call
 from tallow.kernels.int8_rows import Int8Rows
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
 from tallow_cuda.launching import FLOAT32, WARP, contiguous, launch, threads_for
@@ -49,7 +49,7 @@ def _can_be_read(block: DecodeBlock, rows: int) -> bool:
 
 @kernel("decode_block", "cuda", accepts=block_on_card)
 def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
-    """Compute tallow.fused.decode_block.decode_block.
+    """Compute tallow.kernels.blocks.decode_block.decode_block.
 
     Places in device memory are read when the kernels run; if a position is outside the cache, nothing is written.
     """

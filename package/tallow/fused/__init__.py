@@ -1,15 +1,10 @@
 """Whole transformer blocks as single kernels, and the rules for when a model may run them.
 
 Calling a model's modules costs a call from Python for each op, some fifteen to forty for a layer. A fused block
-computes the layer in one call.
+computes the layer in one call. `tallow.kernels.blocks` has the descriptors of blocks and their array code.
 
-    decode_block, cross_decode_block, encoder_block, expert_block
-                                                        descriptors: a block's arrays, and the reference in array code
-    eligibility                                         why modules cannot run fused, and when they have changed
-    steps                                               one token through all blocks of a decoder, and to logits
-    decoder                                             steps as long as a model and its cache allow them
-    weights, explanation                                arrays of layers; the text that `model.explain()` prints
-
-The descriptors belong to the layer of `tallow.kernels`, which has compiled kernels for them. The other files build on
-`tallow.nn`.
+    eligibility             why modules cannot run fused, and when they have changed
+    steps                   one token through all blocks of a decoder, and to logits
+    decoder                 steps as long as a model and its cache allow them
+    weights, explanation    arrays of layers; the text that `model.explain()` prints
 """

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from tallow import devices, dtypes, kernels
 from tallow.dtypes import Array
 from tallow.errors import DimensionError
-from tallow.fused.affine import Affine, Matrix, memory, product, rows
-from tallow.fused.cross_decode_block import CrossDecodeBlock
-from tallow.fused.decode_block import DecodeBlock
-from tallow.fused.decode_stack import DecodeStack
+from tallow.kernels.blocks.affine import Affine, Matrix, memory, product, rows
+from tallow.kernels.blocks.cross_decode_block import CrossDecodeBlock
+from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.kernels.blocks.decode_stack import DecodeStack
 from tallow.kernels.table import ARRAY
 from tallow.nn.cache import KVCache
 
@@ -55,7 +55,7 @@ class Step(Protocol):
 
 
 class DecodeStep:
-    """A step through blocks of `tallow.fused.decode_block`.
+    """A step through blocks of `tallow.kernels.blocks.decode_block`.
 
     A backend may run the step in another way, such as a CUDA graph: its `decode_runner`, if it has one, returns a
     `Runner` for a step.
@@ -190,7 +190,7 @@ def _memory(cache: KVCache) -> Iterator[Array]:
 
 
 class CrossDecodeStep:
-    """A step of several rows through blocks of `tallow.fused.cross_decode_block`.
+    """A step of several rows through blocks of `tallow.kernels.blocks.cross_decode_block`.
 
     Args:
         embedding: (V, D).

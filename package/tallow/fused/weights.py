@@ -6,7 +6,7 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
-from tallow.fused.affine import Affine, Matrix
+from tallow.kernels.blocks.affine import Affine, Matrix
 from tallow.nn.block_layers import BlockEmbedding, BlockLayer, BlockLinear
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear

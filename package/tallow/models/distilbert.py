@@ -18,7 +18,7 @@ from tallow.core.creation import arange, zeros
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Kind
-from tallow.fused.encoder_block import EncoderBlock
+from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of, rename
 from tallow.models.encoder_layers import ACTIVATION, ATTENTION, EncoderLayers, encoder_block, encoder_pattern

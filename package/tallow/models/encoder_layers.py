@@ -20,9 +20,9 @@ from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
-from tallow.fused.encoder_block import EncoderBlock
 from tallow.fused.explanation import LayerReport
 from tallow.fused.weights import affine
+from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.kernels.fallback import check_fallback
 from tallow.models.activations import COMPILED, Activation
 from tallow.nn.block_layers import BlockLinear

@@ -21,10 +21,10 @@ from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import CheckpointError
-from tallow.fused.affine import memory
 from tallow.fused.eligibility import Kind, Pattern, why_not
-from tallow.fused.expert_block import ExpertBlock
 from tallow.fused.weights import matrix
+from tallow.kernels.blocks.affine import memory
+from tallow.kernels.blocks.expert_block import ExpertBlock
 from tallow.models.llama import MLP_NAMES, Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaMLP
 from tallow.models.qwen import Qwen3Attention
 from tallow.nn import functional as F

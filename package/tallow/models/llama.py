@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
-from tallow.fused.decode_block import DecodeBlock
 from tallow.fused.eligibility import Kind, Pattern
 from tallow.fused.steps import DecodeStep
 from tallow.fused.weights import matrix, vector
 from tallow.io import llama2c
 from tallow.io.source import Source
+from tallow.kernels.blocks.decode_block import DecodeBlock
 from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import rope_entries, whole_heads

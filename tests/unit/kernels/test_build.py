@@ -91,8 +91,8 @@ def normal(*shape, dtype=np.float32):
 np.empty = edge
 fn = {name: kernels.KERNELS[name, library.BACKEND].fn for name, b in kernels.KERNELS if b == library.BACKEND}
 from tallow.kernels.bindings.matmul import matmul
-from tallow.fused.affine import Affine
-from tallow.fused.encoder_block import EncoderBlock
+from tallow.kernels.blocks.affine import Affine
+from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.kernels.bindings.quantized_linear import FORMATS
 from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
@@ -362,12 +362,10 @@ def test_the_libraries_for_older_processors(files: int, tmp_path: Path) -> None:
         pytest.skip("this processor is older than x86-64-v3")
     for path in X86_64[:files]:
         shutil.copy(path, tmp_path)
-    names = (
-        *("attention", "channel_norm", "compiled", "convolution", "cross_decode_block", "decode_block"),
-        *("decode_blocks", "encoder_blocks", "interleaved", "pooling", "quantized_linear"),
-        *("recurrent", "softmax"),
-    )
-    tests = [str(Path(__file__).with_name(f"test_{name}.py")) for name in names]
+    names = ("attention", "channel_norm", "compiled", "convolution", "interleaved", "pooling", "quantized_linear")
+    names += ("recurrent", "softmax")
+    folder = Path(__file__).parent
+    tests = [str(folder / "blocks"), *(str(folder / f"test_{name}.py") for name in names)]
     code = f"""
 import sys, pytest
 from pathlib import Path

@@ -20,11 +20,11 @@ import tallow as tl
 from tallow import kernels
 from tallow.dtypes import cast, float16, float32
 from tallow.errors import WorkerError
-from tallow.fused import cross_decode_block as cross
-from tallow.fused.affine import Affine
-from tallow.fused.encoder_block import NORMS, PARTS, EncoderBlock
 from tallow.kernels import library
 from tallow.kernels import threads as setting
+from tallow.kernels.blocks import cross_decode_block as cross
+from tallow.kernels.blocks.affine import Affine
+from tallow.kernels.blocks.encoder_block import NORMS, PARTS, EncoderBlock
 
 Array = np.ndarray[Any, Any]
 

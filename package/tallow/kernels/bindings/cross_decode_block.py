@@ -1,4 +1,4 @@
-"""cross_decode_block: see tallow.fused.cross_decode_block and src/cross_decode_block_f32.c."""
+"""cross_decode_block: see tallow.kernels.blocks.cross_decode_block and src/cross_decode_block_f32.c."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
-from tallow.fused.cross_decode_block import NORMS, PARTS, CrossDecodeBlock, check_call
 from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address
 from tallow.kernels.bindings.matrices import Part, can_be_packed, is_plain, work
+from tallow.kernels.blocks.cross_decode_block import NORMS, PARTS, CrossDecodeBlock, check_call
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -82,7 +82,7 @@ def cross_decode_block(
     cross_values: Array,
     position: int,
 ) -> Array:
-    """Compute tallow.fused.cross_decode_block.cross_decode_block."""
+    """Compute tallow.kernels.blocks.cross_decode_block.cross_decode_block."""
     check_call(x, block, keys, values, cross_keys, cross_values, position)
     if not contiguous_call(x, block, keys, values, cross_keys, cross_values, position):
         raise KernelUnavailable(

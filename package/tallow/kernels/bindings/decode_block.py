@@ -1,12 +1,12 @@
-"""decode_block, as a stack of one block; see tallow.fused.decode_block and src/decode_blocks_f32.c."""
+"""decode_block, as a stack of one block; see tallow.kernels.blocks.decode_block and src/decode_blocks_f32.c."""
 
 from __future__ import annotations
 
 from tallow.dtypes import Array
-from tallow.fused.decode_block import DecodeBlock, check_call
-from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings.arrays import FLOAT32
 from tallow.kernels.bindings.decode_stack import PackedStack, are_integers, block_can_be_packed, computed
+from tallow.kernels.blocks.decode_block import DecodeBlock, check_call
+from tallow.kernels.blocks.decode_stack import DecodeStack, check_rows
 from tallow.kernels.library import BACKEND
 from tallow.kernels.table import kernel, run
 
@@ -20,7 +20,7 @@ def float32_rows(x: Array, block: DecodeBlock, places: int | Array) -> bool:
 
 @kernel("decode_block", BACKEND, accepts=float32_rows)
 def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
-    """Compute tallow.fused.decode_block.decode_block, as a stack of one block."""
+    """Compute tallow.kernels.blocks.decode_block.decode_block, as a stack of one block."""
     if block.packed is None:
         block.packed = PackedStack(DecodeStack([block], None, block.eps))
     check_call(x, block, places)

@@ -1,4 +1,4 @@
-"""decode_blocks; see tallow.fused.decode_stack and src/decode_blocks_f32.c."""
+"""decode_blocks; see tallow.kernels.blocks.decode_stack and src/decode_blocks_f32.c."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
-from tallow.fused.affine import memory
-from tallow.fused.decode_block import DecodeBlock
-from tallow.fused.decode_stack import DecodeStack, check_rows
 from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, work
+from tallow.kernels.blocks.affine import memory
+from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.kernels.blocks.decode_stack import DecodeStack, check_rows
 from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
@@ -130,7 +130,10 @@ def block_can_be_packed(block: DecodeBlock) -> bool:
 
 @kernel("decode_blocks", BACKEND, accepts=float32_rows)
 def decode_blocks(x: Array, stack: DecodeStack, places: int | Array) -> Array:
-    """Compute tallow.fused.decode_stack.decode_blocks. A stack serves one caller at a time: it owns the scratch."""
+    """Compute tallow.kernels.blocks.decode_stack.decode_blocks.
+
+    A stack serves one caller at a time: it owns the scratch.
+    """
     check_rows(x, stack, places)
     if stack.packed is None:
         stack.packed = PackedStack(stack)

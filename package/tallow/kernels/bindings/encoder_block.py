@@ -1,4 +1,4 @@
-"""encoder_blocks: see tallow.fused.encoder_block and src/encoder_block_f32.c."""
+"""encoder_blocks: see tallow.kernels.blocks.encoder_block and src/encoder_block_f32.c."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
-from tallow.fused.encoder_block import ACTIVATIONS, PARTS, EncoderBlock, check_call
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous, new_memory, optional_address
 from tallow.kernels.bindings.matrices import Part, can_be_packed
 from tallow.kernels.bindings.threads import by_range, threads_for
+from tallow.kernels.blocks.encoder_block import ACTIVATIONS, PARTS, EncoderBlock, check_call
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -67,7 +67,7 @@ def contiguous_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, 
 
 @kernel("encoder_blocks", BACKEND, accepts=contiguous_blocks)
 def encoder_blocks(x: Array, blocks: Sequence[EncoderBlock], offsets: Array, seen: Array | None) -> Array:
-    """Compute tallow.fused.encoder_block.encoder_blocks."""
+    """Compute tallow.kernels.blocks.encoder_block.encoder_blocks."""
     check_call(x, blocks, offsets, seen)
     if not contiguous_blocks(x, blocks, offsets, seen):
         raise KernelUnavailable("encoder_blocks: an array does not meet the kernel's requirements; see kernels.explain")

@@ -1,4 +1,4 @@
-"""experts: see tallow.fused.expert_block and src/experts_f32.c."""
+"""experts: see tallow.kernels.blocks.expert_block and src/experts_f32.c."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.fused.affine import Affine
-from tallow.fused.expert_block import ExpertBlock, check_call
 from tallow.kernels.bindings import stages
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
 from tallow.kernels.bindings.matrices import Part, can_be_packed, work
+from tallow.kernels.blocks.affine import Affine
+from tallow.kernels.blocks.expert_block import ExpertBlock, check_call
 from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -64,7 +64,7 @@ if not IN_BROWSER:
 
     @kernel("experts", BACKEND, accepts=float32_row)
     def experts(x: Array, blocks: Sequence[ExpertBlock], weights: Array) -> Array:
-        """Compute tallow.fused.expert_block.experts."""
+        """Compute tallow.kernels.blocks.expert_block.experts."""
         check_call(x, blocks, weights)
         for block in blocks:
             if block.packed is None:

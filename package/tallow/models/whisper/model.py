@@ -23,13 +23,13 @@ from tallow.audio.mel import WINDOW_FRAMES
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ShapeError, TokenizerError
-from tallow.fused.cross_decode_block import CrossDecodeBlock
 from tallow.fused.decoder import FusedDecoder
 from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
 from tallow.fused.explanation import LayerReport
 from tallow.fused.steps import CrossDecodeStep, cross_backend
 from tallow.fused.weights import affine, matrix
 from tallow.io.source import Source, open_source
+from tallow.kernels.blocks.cross_decode_block import CrossDecodeBlock
 from tallow.models import loading
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries

@@ -24,7 +24,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError
-from tallow.fused.affine import Affine, check_dtypes, check_shapes, check_vectors, times
+from tallow.kernels.blocks.affine import Affine, check_dtypes, check_shapes, check_vectors, times
 from tallow.kernels.table import ARRAY, kernel, run
 
 PARTS = ("query", "key", "value", "output", "attention_norm", "up", "down", "output_norm")

@@ -13,9 +13,9 @@ from support.quantized_blocks import COMPILED
 import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that blocks call
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, ShapeError, TallowError
-from tallow.fused.decode_block import DecodeBlock
 from tallow.kernels import library
 from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.blocks.decode_block import DecodeBlock
 
 
 def run(backend: str, x: Array, block: DecodeBlock, position: int) -> Array:
@@ -117,7 +117,7 @@ def test_quantised_matrices(
     def times(x: Array, matrix: Any) -> Array:
         return product(x, matrix, None) if isinstance(matrix, BlockMatrix) else matrix @ x
 
-    monkeypatch.setattr("tallow.fused.decode_block.product", times)
+    monkeypatch.setattr("tallow.kernels.blocks.decode_block.product", times)
     blocks = [DecodeBlock(**quantized_arrays(formats), eps=1e-5, interleaved=True) for _ in range(2)]
     inputs = np.random.default_rng(9).standard_normal((S, 256)).astype(np.float32)
     expected = [run("array", x, blocks[0], position) for position, x in enumerate(inputs)]

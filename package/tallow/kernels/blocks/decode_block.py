@@ -25,7 +25,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.fused.affine import Matrix, check_dtypes, product
+from tallow.kernels.blocks.affine import Matrix, check_dtypes, product
 from tallow.kernels.int8_rows import Int8Rows, read, write
 from tallow.kernels.table import ARRAY, kernel, run
 

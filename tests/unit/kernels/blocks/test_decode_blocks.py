@@ -25,10 +25,10 @@ from support.quantized_blocks import COMPILED
 
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.fused.decode_block import DecodeBlock
-from tallow.fused.decode_stack import DecodeStack
 from tallow.kernels import library
 from tallow.kernels.bindings.arrays import address
+from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.kernels.blocks.decode_stack import DecodeStack
 from tallow.kernels.int8_rows import Int8Rows, rounded
 
 EPS = 1e-5

@@ -1,4 +1,4 @@
-"""Rows through all blocks of `tallow.fused.decode_block`, and the last norm, in one call.
+"""Rows through all blocks of `tallow.kernels.blocks.decode_block`, and the last norm, in one call.
 
 A row is the hidden state of one position of one text: the new tokens of several texts, or some tokens of one prompt.
 With compiled kernels a token of a small model takes one call from Python to C.
@@ -18,7 +18,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.fused.decode_block import DecodeBlock, outside
+from tallow.kernels.blocks.decode_block import DecodeBlock, outside
 from tallow.kernels.table import ARRAY, kernel, run
 
 

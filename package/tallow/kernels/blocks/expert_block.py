@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
-from tallow.fused.affine import Matrix, check_dtypes, product
+from tallow.kernels.blocks.affine import Matrix, check_dtypes, product
 from tallow.kernels.table import ARRAY, kernel, run
 
 

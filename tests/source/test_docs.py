@@ -68,10 +68,10 @@ ALL = re.compile(r"^__all__", re.MULTILINE)
 INTERNAL = {
     *("tallow.compat.attention", "tallow.compat.types"),  # torch.nn.attention, torch.types
     *("tallow.cuda.graphs", "tallow.cuda.kernels", "tallow.cuda.streams"),  # tallow.cuda
-    *("tallow.functions", "tallow.ops", "tallow.ops.table"),  # tallow
+    "tallow.ops.table",  # tallow
     *("tallow.compat.settings", "tallow.compat.typed_tensors"),  # tallow
     *("tallow.keras.datasets", "tallow.keras.preprocessing", "tallow.utils"),  # modules, each with a page of its own
-    *("tallow.io.gguf", "tallow.kernels.bindings"),
+    "tallow.io.gguf",
 }
 
 

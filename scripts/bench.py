@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -35,35 +34,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT), str(ROOT / "scripts")]
 
 from bench import places, report  # noqa: E402 - the paths above come first
-
-MODULES = {
-    "attack": "attack",
-    "chains": "chains",
-    "data": "data",
-    "decoding": "decoding",
-    "embeddings": "embeddings",
-    "generate": "generate",
-    "images": "images",
-    "import": "imports",
-    "keras": "keras_fit",
-    "large": "large_ops",
-    "layers": "layers",
-    "llama": "llama",
-    "loading": "loading",
-    "matmul": "matmul",
-    "memory": "memory",
-    "ops": "ops",
-    "perplexity": "perplexity",
-    "products": "products",
-    "quantised": "quantised",
-    "seq2seq": "seq2seq",
-    "serve": "serve",
-    "start": "start",
-    "threads": "threads",
-    "training": "training",
-    "whisper": "whisper",
-}
-STORIES_15M = {"dim": 288, "hidden": 768, "layers": 6, "heads": 6, "vocab": 32000, "length": 256}
+from bench.claims import CLAIMS  # noqa: E402
 
 
 def main() -> None:
@@ -82,7 +53,7 @@ def main() -> None:
     for claim in arguments.claim:
         for place in chosen:
             with tempfile.TemporaryDirectory() as folder:
-                _show(claim, place, places.PLACES[place](_job(claim, arguments, Path(folder)), Path(folder)))
+                _show(claim, place, places.PLACES[place](CLAIMS[claim].job(arguments, Path(folder)), Path(folder)))
 
 
 def _parse() -> argparse.Namespace:
@@ -91,7 +62,7 @@ def _parse() -> argparse.Namespace:
         description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "claim", nargs="*", choices=[*MODULES, []], metavar="claim", help=f"one or more of {', '.join(MODULES)}"
+        "claim", nargs="*", choices=[*CLAIMS, []], metavar="claim", help=f"one or more of {', '.join(CLAIMS)}"
     )
     parser.add_argument("--gpu", action="store_true", help="print the table of bench/gpu.py; needs an NVIDIA GPU")
     parser.add_argument("--json", type=Path, help="--gpu: append each row to this file, as a line of JSON")
@@ -120,39 +91,6 @@ def _parse() -> argparse.Namespace:
     if not (arguments.claim or arguments.gpu or arguments.gpu_row):
         parser.error("name a claim, or --gpu")
     return arguments
-
-
-def _job(claim: str, arguments: argparse.Namespace, folder: Path) -> places.Job:
-    job = places.Job(MODULES[claim], {"repeats": arguments.repeats}, threads=arguments.threads)
-    if claim == "threads":
-        job.threads = 2
-    if claim == "matmul":
-        job.jax, job.onnx = arguments.jax, arguments.onnx
-    if claim == "training":
-        job.options["workloads"] = arguments.workload
-    if claim == "whisper":
-        job.options["tokens"] = arguments.tokens
-        job.onnx = arguments.onnx
-    if claim == "serve":
-        job.options |= {"model": arguments.model, "minutes": arguments.minutes}
-    if claim == "start":
-        job.options["wllama"] = arguments.wllama
-    if claim == "llama":
-        from bench import quantised
-        from bench.llama import write_random_checkpoint
-
-        write_random_checkpoint(folder / "random15M.bin", **STORIES_15M)
-        job.checkpoints = ["random15M.bin"]
-        for file_type in ("Q8_0", "Q4_0"):
-            name = f"random15M-{file_type}.gguf"
-            quantised.write_file(str(folder / name), file_type, **quantised.SIZES["stories15M"])
-            job.checkpoints.append(name)
-        for path in arguments.checkpoint:
-            shutil.copy(path, folder)
-            job.checkpoints.append(path.name)
-        job.options |= {"checkpoints": job.checkpoints, "steps": arguments.steps}
-        job.run_c, job.wllama = arguments.run_c, arguments.wllama
-    return job
 
 
 def _show(claim: str, place: str, result: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
-"""Limit the steps and the characters of one rendering of a chat template.
+"""Limit the steps and the characters of one rendering of a chat template, because Jinja limits neither.
 
+A template comes with a model's files, so it may be hostile or wrong, and a server renders one for each request.
 Every operation of a template pays before it runs; operations whose cost is small for all arguments pay with their
 statement. A step is about a third of a microsecond natively; the unit of memory is a character, of one to four bytes.
 The two limits bound time and memory: no operation runs longer or creates more than it has paid for, up to a constant

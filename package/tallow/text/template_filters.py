@@ -1,4 +1,4 @@
-"""Filters and tests of chat templates: those of Jinja, with payment before each operation.
+"""Filters and tests of chat templates: those of Jinja, which compute and allocate without a limit, with payment first.
 
 Filters that are lazy in Jinja run at once here and return an iterator, which a template cannot tell from Jinja's
 generator. Omitted are filters that write HTML (`urlize`, `striptags`, `xmlattr`, ...), that wrap lines (`wordwrap`) or

@@ -1,6 +1,7 @@
-"""The methods of strings, lists and dicts that a chat template may call, and their costs.
+"""The methods of strings, lists and dicts that a chat template may call, and their costs, as Jinja allows almost all.
 
-All other methods are refused, such as `int.to_bytes`, which allocates as many bytes as requested.
+One call can allocate as much as it likes: `int.to_bytes` takes the number of bytes, `str.center` the width. Methods
+that are not listed here are refused.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The sandbox of chat templates: Jinja with a closed list of names and a budget for all operations.
+"""Render chat templates, programs from untrusted files, within bounds that Jinja's own sandbox lacks: time and memory.
 
-A template is a program from an untrusted file. Jinja parses it and compiles it to Python; in between, the tree is
-rewritten so that every operation with a cost goes through this module:
+Jinja's `SandboxedEnvironment` refuses unsafe attributes, but one line of a template can loop for hours or fill the
+memory. Here a template may use a closed list of names, and has a budget for all operations. Jinja parses it and
+compiles it to Python; in between, the tree is rewritten so that every operation with a cost goes through this module:
 
     every list of statements    first pays for the nodes in it, so that no loop, branch, macro or call is free
     operators, comparisons      `call_binop`, `compare`: pay for their operands before they compute

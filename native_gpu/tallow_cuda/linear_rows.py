@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import Array
-from tallow.kernels.grouped_matrix import INT8, GroupedMatrix
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.grouped_matrix import INT8, GroupedMatrix
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow_cuda.launching import FLOAT32, NULL, WARP, contiguous, launch, optional_contiguous
 from tallow_cuda.rows import BYTES
 from tallow_cuda.sources import element, load

@@ -14,7 +14,7 @@ import numpy as np
 import tallow as tl
 from bench.report import Row
 from bench.timing import in_turn
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 
 NAME = "products"
 SIZE = 2048

@@ -22,8 +22,8 @@ from bench import turns
 from bench.generate import SHAPES, VOCABULARY
 from bench.report import Row
 from tallow.io import gguf
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models.gguf_recipes import Layers, formats_of, recipe_of
 
 NAME = "quantised"

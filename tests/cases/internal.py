@@ -8,7 +8,7 @@ import numpy as np
 
 from cases import booleans, case, integers, normal
 from tallow.core.apply import apply
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.ops import OPS
 from tallow.ops.quantized_linear import quantized_linear as multiplied_by_blocks  # imported with the layers, not before
 

@@ -10,7 +10,7 @@ import pytest
 
 import tallow as tl
 from tallow.generation import generate
-from tallow.kernels.grouped_matrix import GroupedMatrix
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix
 from tallow.models.auto import AutoModel
 from tallow.models.gguf_export import save_gguf
 from tallow.models.gpt2 import GPT2, GPT2Config

@@ -11,9 +11,9 @@ from support.card import Card
 import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that is called
 from tallow import dtypes, kernels
 from tallow.dtypes import cast, dtype
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.blocks.decode_block import CACHES, MATRICES, OPTIONAL, DecodeBlock
-from tallow.kernels.grouped_matrix import GroupedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix
 
 D, H, G, K, F, S = 32, 4, 2, 8, 64, 6
 

@@ -15,9 +15,9 @@ import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that i
 from tallow import dtypes, kernels
 from tallow.dtypes import dtype
 from tallow.errors import KernelUnavailable
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
-from tallow.kernels.grouped_matrix import GroupedMatrix, is_scaled
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix, is_scaled
 
 Array = np.ndarray[Any, Any]
 

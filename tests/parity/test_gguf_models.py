@@ -19,7 +19,7 @@ from tallow.errors import CheckpointError
 from tallow.generation import generate
 from tallow.io.gguf import load as load_gguf
 from tallow.io.source import Opened
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import AutoModel, gguf_models
 from tallow.models.llama import Llama
 from tallow.models.llama_formats import save_hugging_face

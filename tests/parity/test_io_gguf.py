@@ -12,9 +12,9 @@ from gguf import GGMLQuantizationType
 
 import tallow as tl
 from tallow.io.gguf import FOREIGN, PLAIN, TYPES
-from tallow.kernels import gguf_blocks
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.grouped_matrix import GroupedMatrix, is_scaled
+from tallow.kernels.quantized import gguf_blocks
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix, is_scaled
 
 BLOCKS = 2000
 FOUR_BITS = ("Q4_0", "Q4_1", "Q4_K", "TQ1_0", "TQ2_0")

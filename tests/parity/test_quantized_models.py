@@ -11,7 +11,7 @@ from support.paths import ROOT
 
 from tallow.audio.sound import Sound
 from tallow.cli import main
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models import AutoModel, SentenceEncoder, Whisper, spoken
 from tallow.models.whisper import transcribe
 

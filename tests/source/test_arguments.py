@@ -50,7 +50,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "functions.elementwise.is_conj": "input",
         "nn.utils.prune._Mask.__call__": "inputs",
         "distributions.transform*.log_abs_det_jacobian": "y",
-        "kernels.gguf_quantize.Q8_0": "importance",
+        "kernels.quantized.gguf_quantize.Q8_0": "importance",
         "models.gguf_importance._Sums.watch.hook": "module",
         "models.static_embedding.StaticEmbedding.forward": "mask_BT",
     },

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.kernels import kernel
 from tallow.kernels.blocks.decode_block import DecodeBlock, check_call
-from tallow.kernels.int8_rows import Int8Rows
+from tallow.kernels.quantized.int8_rows import Int8Rows
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
 from tallow_cuda.launching import FLOAT32, WARP, contiguous, launch, threads_for
 from tallow_cuda.linear_rows import MOST_ROWS, can_be_read, linear_rows

@@ -6,9 +6,9 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels import kernel
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.grouped_matrix import GroupedMatrix, is_scaled
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix, is_scaled
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow_cuda.launching import is_float
 from tallow_cuda.linear_rows import can_be_read, few_rows, linear_rows, parts_of
 

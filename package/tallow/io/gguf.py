@@ -41,8 +41,8 @@ from tallow.io.gguf_write import save
 from tallow.io.location import MapLocation, relocate
 from tallow.io.regular import regular
 from tallow.io.source import Bytes, Opened, Source, open_source, shown
-from tallow.kernels import gguf_blocks
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized import gguf_blocks
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 
 __all__ = ["GGUF", "TensorInfo", "is_gguf", "load", "save"]
 

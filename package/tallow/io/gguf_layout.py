@@ -22,7 +22,7 @@ from math import prod
 import numpy as np
 
 from tallow import dtypes
-from tallow.kernels import gguf_blocks
+from tallow.kernels.quantized import gguf_blocks
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)

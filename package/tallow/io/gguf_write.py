@@ -21,9 +21,9 @@ from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.io.atomic import atomic_write
 from tallow.io.gguf_layout import ALIGNMENT, ARRAY, MAGIC, MAX_DIMENSIONS, PLAIN, SCALARS, STRING, TYPES, data_bytes
 from tallow.io.source import Path
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
-from tallow.kernels.gguf_quantize import quantize
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_quantize import quantize
 
 VERSION = 3
 PART = 2**20  # elements converted at a time

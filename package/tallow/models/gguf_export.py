@@ -21,7 +21,7 @@ from tallow.io.gguf_layout import ALIGNMENT_KEY, FOREIGN
 from tallow.io.gguf_shards import COUNT, NUMBER, TENSORS
 from tallow.io.gguf_write import Target, write
 from tallow.io.source import Path
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models.causal_lm import CausalLM
 from tallow.models.gguf_names import GGUFNames, rows_by_group
 from tallow.models.gguf_recipes import Layers, Recipe, formats_of, recipe_of

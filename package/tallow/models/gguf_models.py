@@ -1,8 +1,8 @@
 """Load models from GGUF files (llama.cpp), for the architectures in tallow.models.gguf_names.
 
 On the CPU, matrices that are quantised or in half precision stay as they are in the mapped file, in every format. On a
-GPU, quantised ones become codes and scales in arrays of their own (tallow.kernels.grouped_matrix), but for IQ1 to IQ3.
-Other tensors are converted to one dtype, one at a time, or viewed if they have it.
+GPU, quantised ones become codes and scales in arrays of their own (tallow.kernels.quantized.grouped_matrix), but for
+IQ1 to IQ3. Other tensors are converted to one dtype, one at a time, or viewed if they have it.
 
 Source:  https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
@@ -22,8 +22,8 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError, ShapeError
 from tallow.io.gguf import GGUF
 from tallow.io.source import Source
-from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.block_matrix import HALF_FORMATS, BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import loading
 from tallow.models.causal_lm import CausalLM
 from tallow.models.gguf_config import Design, design_of

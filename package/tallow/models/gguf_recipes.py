@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tallow.errors import ArgumentError
 from tallow.io.gguf_layout import PLAIN
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 
 HEAD, EMBEDDING = "output.weight", "token_embd.weight"
 UNQUANTISED = ("position_embd.weight", "token_types.weight")

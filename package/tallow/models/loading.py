@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tallow import devices, dtypes
 from tallow.errors import CheckpointError, TallowWarning, warn
 from tallow.hub import local_folder
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models.config import CONFIG
 from tallow.models.loading_report import LoadingReport, report_of
 from tallow.models.quantize import check_quant

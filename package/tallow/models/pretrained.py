@@ -13,8 +13,8 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.fused.explanation import LayerReport, explanation
 from tallow.io.model_folder import load_folder
-from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.block_matrix import HALF_FORMATS, BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import loading
 from tallow.models.config import Config
 from tallow.models.encoder_layers import EncoderLayers

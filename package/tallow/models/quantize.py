@@ -6,7 +6,7 @@ from typing import Any
 
 from tallow import devices
 from tallow.errors import ArgumentError
-from tallow.kernels.gguf_quantize import QUANTIZERS
+from tallow.kernels.quantized.gguf_quantize import QUANTIZERS
 from tallow.nn.block_layers import multiplies_blocks
 
 # Name -> format of the blocks: "int8", and the formats in lower case.

@@ -11,8 +11,8 @@ import numpy as np
 from tallow import devices, dtypes, kernels
 from tallow.core.size import Size
 from tallow.dtypes import Array
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow.nn.parameter import Buffer
 
 PAGE_OUT = 21  # Linux's MADV_PAGEOUT, which Python has no name for

@@ -21,9 +21,9 @@ from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import cast
 from tallow.errors import TallowError
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.grouped_matrix import GroupedMatrix, is_scaled
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix, is_scaled
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow.kernels.table import ARRAY
 from tallow.nn import functional as F
 from tallow.nn.block_buffer import BlockBuffer

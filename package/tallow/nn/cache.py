@@ -14,7 +14,7 @@ from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, GraphError, ShapeError
-from tallow.kernels.int8_rows import Int8Rows, write
+from tallow.kernels.quantized.int8_rows import Int8Rows, write
 
 INITIAL_POSITIONS = 64  # the first allocation of a growing cache
 

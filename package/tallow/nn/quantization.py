@@ -24,9 +24,9 @@ import numpy as np
 from tallow.devices import to_host
 from tallow.dtypes import widen
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
-from tallow.kernels.gguf_quantize import QUANTIZERS
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_quantize import QUANTIZERS
 from tallow.nn.block_layers import BlockEmbedding, BlockLayer, BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module

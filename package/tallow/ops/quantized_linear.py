@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tallow.devices import array_module, device_of
 from tallow.errors import DeviceError, DtypeError, ShapeError
 from tallow.kernels import kernel, run
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow.ops.rows import as_rows
 from tallow.ops.table import Array, Result, op
 

@@ -16,7 +16,7 @@ from support.memory_limit import limit_peak_memory
 import tallow as tl
 from tallow.errors import CheckpointError, TallowError
 from tallow.io import gguf
-from tallow.kernels import gguf_blocks
+from tallow.kernels.quantized import gguf_blocks
 
 MIB = 2**20
 U32, F32, STRING, ARRAY = 4, 6, 8, 9  # types of metadata

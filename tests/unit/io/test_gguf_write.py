@@ -12,8 +12,8 @@ import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.io import gguf, gguf_write
 from tallow.io.gguf_layout import PLAIN
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_quantize import QUANTIZERS, quantize
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_quantize import QUANTIZERS, quantize
 
 
 def matrix(rows: int = 3, width: int = 512) -> Any:

@@ -21,7 +21,7 @@ from support.quantized_blocks import COMPILED, random_matrix
 from tallow import kernels
 from tallow.errors import KernelUnavailable
 from tallow.kernels import library
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 
 KNOWN = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") or library.IN_BROWSER
 ALL = [
@@ -94,8 +94,8 @@ from tallow.kernels.bindings.matmul import matmul
 from tallow.kernels.blocks.affine import Affine
 from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.kernels.bindings.quantized_linear import FORMATS
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS as LAYOUTS
 for name in FORMATS:
     layout = LAYOUTS[name]
     for k in (layout.weights, 3 * layout.weights):
@@ -362,10 +362,10 @@ def test_the_libraries_for_older_processors(files: int, tmp_path: Path) -> None:
         pytest.skip("this processor is older than x86-64-v3")
     for path in X86_64[:files]:
         shutil.copy(path, tmp_path)
-    names = ("attention", "channel_norm", "compiled", "convolution", "interleaved", "pooling", "quantized_linear")
-    names += ("recurrent", "softmax")
+    names = ("attention", "channel_norm", "compiled", "convolution", "pooling", "recurrent", "softmax")
     folder = Path(__file__).parent
-    tests = [str(folder / "blocks"), *(str(folder / f"test_{name}.py") for name in names)]
+    paths = (folder / "blocks", folder / "quantized", *(folder / f"test_{name}.py" for name in names))
+    tests = [str(path) for path in paths]
     code = f"""
 import sys, pytest
 from pathlib import Path

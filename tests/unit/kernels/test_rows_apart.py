@@ -12,9 +12,9 @@ from support.quantized_blocks import COMPILED, random_matrix
 
 from tallow import kernels
 from tallow.kernels import library
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
-from tallow.kernels.interleaved import half_place
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
+from tallow.kernels.quantized.interleaved import half_place
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,7 @@ import tallow as tl
 from tallow import kernels, nn
 from tallow.dtypes import BF16, F16
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models import AutoModel
 from tallow.models.gguf_export import save_gguf
 from tallow.models.llama import Llama, LlamaConfig

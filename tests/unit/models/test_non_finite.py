@@ -16,7 +16,7 @@ from tallow.errors import CheckpointError, NumericError
 from tallow.generation import PromptCache, Sampler, beam_search, generate, generate_batch, speculate
 from tallow.io import gguf
 from tallow.io.non_finite import non_finite
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import AutoModel
 from tallow.models.gguf_export import save_gguf
 from tallow.models.llama import Llama, LlamaConfig

@@ -11,7 +11,7 @@ import pytest
 from support.quantized_blocks import random_matrix
 
 import tallow as tl
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.nn.block_buffer import BlockBuffer
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 

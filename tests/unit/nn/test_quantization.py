@@ -14,8 +14,8 @@ from tallow import kernels
 from tallow.devices import to_host
 from tallow.errors import ArgumentError, CheckpointError, DtypeError, ShapeError
 from tallow.generation import generate
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.grouped_matrix import GroupedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix
 from tallow.models.llama import Llama, LlamaConfig
 from tallow.nn.block_layers import BlockLinear
 from tallow.nn.quantization import (

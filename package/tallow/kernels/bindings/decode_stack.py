@@ -14,8 +14,8 @@ from tallow.kernels.bindings.matrices import DTYPES, format_number, is_plain, wo
 from tallow.kernels.blocks.affine import memory
 from tallow.kernels.blocks.decode_block import DecodeBlock
 from tallow.kernels.blocks.decode_stack import DecodeStack, check_rows
-from tallow.kernels.int8_rows import INT8, Int8Rows
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
+from tallow.kernels.quantized.int8_rows import INT8, Int8Rows
 from tallow.kernels.table import kernel
 
 _decode_blocks = function("tl_decode_blocks_f32", None, POINTER, POINTER, POINTER)

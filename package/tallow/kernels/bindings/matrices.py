@@ -10,11 +10,11 @@ import numpy as np
 from tallow.dtypes import BF16, F16, Array
 from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.quantized_linear import FORMATS, INTEGER_PRODUCTS
-from tallow.kernels.block_matrix import HALF_FORMATS
 from tallow.kernels.blocks.affine import Affine, Matrix, memory
-from tallow.kernels.interleaved import SUFFIX
 from tallow.kernels.library import POINTER
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import HALF_FORMATS
+from tallow.kernels.quantized.interleaved import SUFFIX
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 
 # The numbers of kernels.h.
 DTYPES = {FLOAT32: 0, F16: 1, BF16: 2}

@@ -10,11 +10,11 @@ from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.threads import by_steps
-from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS as LAYOUTS
-from tallow.kernels.interleaved import COLUMNS, SUFFIX, half_place
 from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import HALF_FORMATS, BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS as LAYOUTS
+from tallow.kernels.quantized.interleaved import COLUMNS, SUFFIX, half_place
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow.kernels.table import kernel, run
 
 FORMATS = ("Q8_0", "Q4_0", "Q5_0", "Q4_K", "Q5_K", "Q6_K", "Q4_1", "Q5_1", "Q2_K", "Q3_K")

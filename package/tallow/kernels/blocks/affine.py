@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.dtypes import BF16, F16, Array, widen
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 from tallow.kernels.table import run
 
 Matrix: TypeAlias = Array | QuantizedMatrix

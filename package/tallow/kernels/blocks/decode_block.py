@@ -26,7 +26,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.kernels.blocks.affine import Matrix, check_dtypes, product
-from tallow.kernels.int8_rows import Int8Rows, read, write
+from tallow.kernels.quantized.int8_rows import Int8Rows, read, write
 from tallow.kernels.table import ARRAY, kernel, run
 
 VECTORS = ("attention_norm", "mlp_norm", "cos", "sin")

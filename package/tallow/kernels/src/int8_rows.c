@@ -1,4 +1,4 @@
-// Round rows to int8 with a scale each, and widen them; the array code is kernels/int8_rows.py.
+// Round rows to int8 with a scale each, and widen them; the array code is kernels/quantized/int8_rows.py.
 //   layout  x (rows, n), codes (rows, n), scales (rows,), all contiguous
 //   align   none needed       length  any
 //   alias   nothing overlaps

@@ -27,8 +27,8 @@ from tallow.errors import CheckpointError
 from tallow.io import pytorch
 from tallow.io.named import named_tensors
 from tallow.io.source import Bytes, Opened, Source, open_source
-from tallow.kernels import gguf_blocks
-from tallow.kernels.block_matrix import BlockMatrix
+from tallow.kernels.quantized import gguf_blocks
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.text.whisper import WhisperTokenizer
 
 T = TypeVar("T")

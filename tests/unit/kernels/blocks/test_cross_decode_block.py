@@ -14,9 +14,9 @@ from support.quantized_blocks import random_matrix, rounded
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, KernelUnavailable, ShapeError
 from tallow.kernels import library
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.blocks.affine import Affine
 from tallow.kernels.blocks.cross_decode_block import NORMS, PARTS, CrossDecodeBlock
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 
 Array = np.ndarray[Any, Any]
 

@@ -14,8 +14,8 @@ import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that b
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, ShapeError, TallowError
 from tallow.kernels import library
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 
 
 def run(backend: str, x: Array, block: DecodeBlock, position: int) -> Array:

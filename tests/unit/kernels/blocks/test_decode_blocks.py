@@ -29,7 +29,7 @@ from tallow.kernels import library
 from tallow.kernels.bindings.arrays import address
 from tallow.kernels.blocks.decode_block import DecodeBlock
 from tallow.kernels.blocks.decode_stack import DecodeStack
-from tallow.kernels.int8_rows import Int8Rows, rounded
+from tallow.kernels.quantized.int8_rows import Int8Rows, rounded
 
 EPS = 1e-5
 NEEDS_LIBRARY = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no library: {LIBRARY.reason}")

@@ -15,9 +15,9 @@ from support.quantized_blocks import random_matrix, rounded
 from tallow import kernels
 from tallow.errors import ArgumentError, DtypeError, KernelUnavailable, ShapeError
 from tallow.kernels import library
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.blocks.affine import Affine
 from tallow.kernels.blocks.encoder_block import ACTIVATIONS, NORMS, PARTS, EncoderBlock
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 
 Array = np.ndarray[Any, Any]
 

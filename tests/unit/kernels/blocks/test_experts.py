@@ -13,9 +13,9 @@ from support.quantized_blocks import random_matrix
 import tallow.ops.quantized_linear  # noqa: F401 - array code of a kernel that experts call
 from tallow import kernels
 from tallow.errors import ShapeError
-from tallow.kernels.block_matrix import BlockMatrix
 from tallow.kernels.blocks.decode_block import DecodeBlock
 from tallow.kernels.blocks.expert_block import ExpertBlock
+from tallow.kernels.quantized.block_matrix import BlockMatrix
 
 RNG = np.random.default_rng(5)
 WIDTH, HIDDEN = 256, 512

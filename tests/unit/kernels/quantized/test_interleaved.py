@@ -10,8 +10,8 @@ import pytest
 from support.quantized_blocks import COMPILED, magnitudes, random_matrix, rounded
 
 from tallow import kernels
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.ops.quantized_linear import arrange_blocks_array
 
 Array = np.ndarray[Any, Any]

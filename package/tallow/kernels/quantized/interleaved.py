@@ -14,7 +14,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
-from tallow.kernels.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_blocks import FORMATS
 
 COLUMNS = 16
 SUFFIX = "x16"  # of the name of a format

@@ -14,9 +14,9 @@ from tallow import kernels
 from tallow.core.apply import apply
 from tallow.errors import ArgumentError, DeviceError, DtypeError, ShapeError
 from tallow.kernels import library
-from tallow.kernels.block_matrix import BlockMatrix
-from tallow.kernels.gguf_blocks import FORMATS
-from tallow.kernels.grouped_matrix import GroupedMatrix
+from tallow.kernels.quantized.block_matrix import BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS
+from tallow.kernels.quantized.grouped_matrix import GroupedMatrix
 from tallow.ops.quantized_linear import quantized_linear
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallow.kernels.gguf_format import Floats
+from tallow.kernels.quantized.gguf_format import Floats
 
 SMALLEST = np.float32(1e-15)  # groups of smaller weights become zeros
 DESCENTS = 5  # passes of coordinate descent

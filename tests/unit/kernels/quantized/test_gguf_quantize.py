@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.gguf_blocks import FORMATS, dequantize
-from tallow.kernels.gguf_quantize import CHUNK, QUANTIZERS, quantize
+from tallow.kernels.quantized.gguf_blocks import FORMATS, dequantize
+from tallow.kernels.quantized.gguf_quantize import CHUNK, QUANTIZERS, quantize
 
 # The first 16 digits of the SHA-256 of the blocks of `weights()`, and the root of the mean of importance · error² with
 # `importance()`, from ggml_quantize_chunk of llama.cpp 0c1e570, built for x86-64 by gcc.

@@ -14,10 +14,10 @@ from collections.abc import Callable
 import numpy as np
 
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels import gguf_scales
-from tallow.kernels.gguf_blocks import FORMATS
-from tallow.kernels.gguf_format import Codes, Floats, Records
-from tallow.kernels.gguf_scales import Steps
+from tallow.kernels.quantized import gguf_scales
+from tallow.kernels.quantized.gguf_blocks import FORMATS
+from tallow.kernels.quantized.gguf_format import Codes, Floats, Records
+from tallow.kernels.quantized.gguf_scales import Steps
 
 CHUNK = 2**16  # weights quantised at a time, so that intermediate results fit the CPU cache
 WITH_IMPORTANCE = Steps(-0.9, 0.05, 37)  # candidates where each weight has its own importance

@@ -7,8 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tallow.kernels import gguf_codebooks  # noqa: F401 - registers its formats
-from tallow.kernels.gguf_format import REGISTRY, Codes, Floats, Records, Scaled, block_format, signed, single, unpack
+from tallow.kernels.quantized import gguf_codebooks  # noqa: F401 - registers its formats
+from tallow.kernels.quantized.gguf_format import (
+    REGISTRY,
+    Codes,
+    Floats,
+    Records,
+    Scaled,
+    block_format,
+    signed,
+    single,
+    unpack,
+)
 
 FORMATS = REGISTRY  # every format by name
 CHUNK = 2**18  # weights dequantised at a time, so that intermediate results fit the CPU cache

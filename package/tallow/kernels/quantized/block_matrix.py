@@ -1,8 +1,8 @@
 """Matrices as they are in GGUF files: in quantised blocks, or in half precision.
 
 The bytes stay as they are in the file, usually in mapped memory; or their rows are interleaved, which some compiled
-kernels multiply faster (kernels/interleaved.py). Products read them directly ("quantized_linear"); `rows` and `widen`
-convert some or all of them to float32.
+kernels multiply faster (kernels/quantized/interleaved.py). Products read them directly ("quantized_linear"); `rows`
+and `widen` convert some or all of them to float32.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 from tallow.devices import array_module, to_host
 from tallow.dtypes import BF16, F16, Array, widen
 from tallow.errors import ArgumentError, ShapeError
-from tallow.kernels.gguf_blocks import FORMATS, dequantize
-from tallow.kernels.gguf_quantize import quantize
-from tallow.kernels.interleaved import SUFFIX, separated_rows
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.gguf_blocks import FORMATS, dequantize
+from tallow.kernels.quantized.gguf_quantize import quantize
+from tallow.kernels.quantized.interleaved import SUFFIX, separated_rows
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 
 HALF_FORMATS = {"F16": F16, "BF16": BF16}  # by name: a block is one weight
 
@@ -25,7 +25,7 @@ HALF_FORMATS = {"F16": F16, "BF16": BF16}  # by name: a block is one weight
 class BlockMatrix(QuantizedMatrix):
     """A matrix (N, K) of rows of quantised blocks, or of bytes of half-precision floats.
 
-    Args:    format: a name in tallow.kernels.gguf_blocks.FORMATS, such as "Q4_0", or in HALF_FORMATS; with "x16" added,
+    Args:    format: a name in `gguf_blocks.FORMATS`, such as "Q4_0", or in HALF_FORMATS; with "x16" added,
                      such as "Q4_0x16", if the rows are interleaved
     Shapes:  blocks (N, bytes of a row), uint8
     Raises:  ArgumentError for an unknown format, ShapeError for rows that are not whole blocks
@@ -49,9 +49,9 @@ class BlockMatrix(QuantizedMatrix):
     def quantized(cls, weights: Array, format: str) -> BlockMatrix:
         """Round a matrix of floats to blocks, on the host.
 
-        Args:    format: a name in tallow.kernels.gguf_quantize.QUANTIZERS
+        Args:    format: a name in tallow.kernels.quantized.gguf_quantize.QUANTIZERS
         Shapes:  weights (N, K)
-        Raises:  as tallow.kernels.gguf_quantize.quantize
+        Raises:  as tallow.kernels.quantized.gguf_quantize.quantize
         """
         return cls(quantize(format, widen(to_host(weights))), format)
 

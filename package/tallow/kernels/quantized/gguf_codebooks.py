@@ -10,8 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from tallow.kernels.gguf_format import Codes, Floats, Records, Scaled, block_format, flat, signed, single, unpack
-from tallow.kernels.gguf_grids import grid
+from tallow.kernels.quantized.gguf_format import (
+    Codes,
+    Floats,
+    Records,
+    Scaled,
+    block_format,
+    flat,
+    signed,
+    single,
+    unpack,
+)
+from tallow.kernels.quantized.gguf_grids import grid
 
 # The values of IQ4_NL and IQ4_XS; those of a 4-bit float with two bits of exponent and one of mantissa, doubled.
 NON_LINEAR = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8)

@@ -10,7 +10,7 @@ import pytest
 import tallow as tl
 from tallow.devices import to_host
 from tallow.dtypes import cast
-from tallow.kernels.int8_rows import Int8Rows, read, rounded, write
+from tallow.kernels.quantized.int8_rows import Int8Rows, read, rounded, write
 
 TINY = np.float32(2.0**-149)  # the smallest subnormal number
 

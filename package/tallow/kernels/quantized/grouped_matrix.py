@@ -16,10 +16,10 @@ import numpy.typing as npt
 from tallow.devices import array_module, to_host
 from tallow.dtypes import BF16, F16, Array, widen
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.kernels.block_matrix import HALF_FORMATS, BlockMatrix
-from tallow.kernels.gguf_blocks import CHUNK, FORMATS
-from tallow.kernels.gguf_format import Floats, Scaled
-from tallow.kernels.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.block_matrix import HALF_FORMATS, BlockMatrix
+from tallow.kernels.quantized.gguf_blocks import CHUNK, FORMATS
+from tallow.kernels.quantized.gguf_format import Floats, Scaled
+from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
 
 INT8, TWO_INT4 = np.dtype(np.int8), np.dtype(np.uint8)
 SCALES = (np.dtype(np.float32), F16, BF16)

@@ -15,8 +15,9 @@ from tests.browser.conftest import POLICY, START_MS, wait_for, wait_until
 
 from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 
-PAGES = {"index": paths.ROOT / "web" / "index.html"} | {
-    path.parent.name: path for path in sorted((paths.ROOT / "wasm_examples").glob("*/index.html"))
+PAGES = {"index": "index.html"} | {
+    path.parent.name: path.relative_to(paths.ROOT).as_posix()
+    for path in sorted((paths.ROOT / "wasm_examples").glob("*/index.html"))
 }
 
 
@@ -42,8 +43,8 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_has_a_policy_before_all_that_it_loads(name: str) -> None:
-    page = Tags(PAGES[name])
+def test_every_page_has_a_policy_before_all_that_it_loads(name: str, site_dir: Path) -> None:
+    page = Tags(site_dir / PAGES[name])
     kinds = [tag if "http-equiv" not in attributes else "policy" for tag, attributes in page.tags]
     assert kinds[:4] == ["html", "head", "meta", "policy"]
     policy = page.policy()
@@ -55,8 +56,8 @@ def test_every_page_has_a_policy_before_all_that_it_loads(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_no_page_has_scripts_or_styles_of_its_own(name: str) -> None:
-    page = Tags(PAGES[name])
+def test_no_page_has_scripts_or_styles_of_its_own(name: str, site_dir: Path) -> None:
+    page = Tags(site_dir / PAGES[name])
     assert not page.inline
     for tag, attributes in page.tags:
         assert not [each for each in attributes if each == "style" or each.startswith("on")], (tag, attributes)

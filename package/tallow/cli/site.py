@@ -26,6 +26,7 @@ import tallow
 from tallow.cli.browser_wheel import PAGES, SiteError, pack_wheel, top_level_packages
 from tallow.cli.bytecode import add_bytecode
 from tallow.cli.joined_modules import join_modules
+from tallow.cli.page_heads import write_heads
 from tallow.cli.parts import write_parts
 from tallow.cli.pyodide_packages import copy_packages
 from tallow.cli.shared_module import write_shared_module
@@ -167,6 +168,7 @@ def build_site(
     # Both belong at the root: the front page, and a service worker, whose folder is its scope.
     for name in (ENTRY, "service-worker.js"):
         (out / "web" / name).rename(out / name)
+    write_heads(out, {"pyodide": CDN, "tokenizers": TOKENIZERS_CDN, "markdown": " ".join(MARKDOWN_CDN.values())})
     worker = out / "web" / "worker.js"
     worker.write_text(join_modules(worker), encoding="utf-8")
 

@@ -60,7 +60,15 @@ GUIDES = (
 )
 # Modules of the reference, in the order of the menus.
 CORE = (
-    *("tallow", "tallow.Tensor", "tallow.autograd", "tallow.autograd.functional", "tallow.func", "tallow.random"),
+    *(
+        "tallow",
+        "tallow.Tensor",
+        "tallow.autograd",
+        "tallow.autograd.forward_ad",
+        "tallow.autograd.functional",
+        "tallow.func",
+        "tallow.random",
+    ),
     *("tallow.linalg", "tallow.special"),
     *("tallow.nn", "tallow.nn.block_layers", "tallow.nn.functional", "tallow.nn.init", "tallow.nn.parallel"),
     "tallow.nn.quantization",

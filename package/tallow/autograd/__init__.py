@@ -35,6 +35,7 @@ LAZY = {  # these modules stand above this package: they use tensors
     "Function": "tallow.autograd.function:Function",
     "Variable": "tallow.compat.typed_tensors:Variable",
     "detect_anomaly": "tallow.autograd.anomaly:detect_anomaly",
+    "forward_ad": "tallow.autograd.forward_ad",
     "function": "tallow.autograd.function",
     "functional": "tallow.autograd.functional",
     "set_detect_anomaly": "tallow.autograd.anomaly:set_detect_anomaly",

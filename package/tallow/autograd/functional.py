@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.autograd.api import grad
-from tallow.autograd.modes import enable_grad
+from tallow.autograd.modes import enable_grad, mode
 from tallow.core.apply import apply
 from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
 from tallow.functions.like import zeros_like
 from tallow.ops.joining import stack
 
@@ -62,14 +63,15 @@ def jvp(
 ) -> tuple[Any, Any]:
     """Return func(*inputs), and the product of the Jacobian with `v`: the change of the outputs as the inputs move.
 
-    It takes a backward pass for each element of the outputs.
+    It takes two backward passes, see `Pushforward`.
 
     Args:
         inputs, create_graph, strict: as `vjp`.
         v: of the inputs' shapes; optional for an input of one element.
     """
     run = _Run("jvp", func, inputs, create_graph, strict)
-    products = run.directional(_vectors("jvp", v, run.inputs))
+    products = Pushforward(run.outputs, run.inputs)(_vectors("jvp", v, run.inputs), create_graph)
+    products = _result(products, create_graph)
     return _alike(run.results(), run.is_one_output), _alike(products, run.is_one_output)
 
 
@@ -184,15 +186,69 @@ class _Run:
     def jacobian(self) -> list[Tensors]:
         return [rows_of(y, self.inputs, self.create_graph) for y in self.outputs]
 
-    def directional(self, v: Tensors) -> Tensors:
-        """Return the product of the Jacobian with v."""
-        return tuple(along(y, parts, v) for y, parts in zip(self.outputs, self.jacobian(), strict=True))
+
+class Pushforward:
+    """The product of a Jacobian with vectors of the inputs' shapes: the change of the outputs as the inputs move.
+
+    The gradient Jᵀu that a backward pass with the vector u gives is linear in u. So the gradient of ⟨Jᵀu, v⟩ by u is
+    Jv: one recorded backward pass, and one more for each v, whatever the number of outputs. An op whose gradient cannot
+    be differentiated takes a backward pass for each element of the outputs instead.
+    """
+
+    def __init__(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
+        self.outputs, self.inputs = outputs, inputs
+        self._places = [i for i, y in enumerate(outputs) if y.requires_grad]  # the outputs that change
+        self._rows: list[Tensors] = []
+        ys = [outputs[i] for i in self._places]
+        self._u = [zeros_like(y).requires_grad_() for y in ys]
+        try:
+            with enable_grad():
+                self._transposed = grad(ys, inputs, self._u, create_graph=True, allow_unused=True) if ys else ()
+        except UnsupportedError as error:
+            self._rows, self._error = [rows_of(y, inputs) for y in ys], error
+
+    def __call__(self, v: Sequence[Tensor], create_graph: bool = False) -> Tensors:
+        """Return the change of each output; zeros for one that does not depend on the inputs.
+
+        The change is recorded if `create_graph`, or if a gradient may flow to `v`.
+
+        Raises: UnsupportedError for `create_graph` and an op whose gradient cannot be differentiated
+        """
+        changes = [y.new_zeros(y.shape) for y in self.outputs]
+        if self._rows:
+            if create_graph:
+                raise self._error
+            found: Sequence[Tensor] = [_product(row, v) for row in self._rows]
+        else:
+            pairs = [(g, x) for g, x in zip(self._transposed, v, strict=False) if g is not None]
+            is_recorded = create_graph or (mode.recording and any(x.requires_grad for x in v))
+            found = gradients([g for g, _ in pairs], self._u, [x.to(g.dtype) for g, x in pairs], is_recorded)
+        for i, change in zip(self._places, found, strict=True):
+            changes[i] = change
+        return tuple(changes)
 
 
-def along(output: Tensor, parts: Sequence[Tensor], v: Sequence[Tensor]) -> Tensor:
-    """Return the product of the Jacobian of one output with a vector for each input."""
-    terms = [part.reshape(output.numel(), x.numel()) @ x.reshape(-1) for part, x in zip(parts, v, strict=True)]
-    return sum(terms[1:], terms[0]).reshape(output.shape)
+def columns_of(push: Pushforward, create_graph: bool = False) -> list[Tensor]:
+    """Return the Jacobian of each output by each input, in turn, of the shapes (*output.shape, *input.shape)."""
+    by_input: list[list[Tensor]] = []
+    for i, x in enumerate(push.inputs):
+        columns = []
+        for j in range(x.numel()):
+            v = [t.new_zeros(t.shape) for t in push.inputs]
+            v[i].view(-1)[j] = 1
+            columns.append(push(v, create_graph))
+        by_input.append(
+            [apply(stack, list(ys), -1).reshape((*ys[0].shape, *x.shape)) for ys in zip(*columns, strict=True)]
+            or [y.new_zeros((*y.shape, *x.shape)) for y in push.outputs]
+        )
+    return [jacobian for jacobians in zip(*by_input, strict=True) for jacobian in jacobians]
+
+
+def _product(rows: Tensors, v: Sequence[Tensor]) -> Tensor:
+    """Return the product of the Jacobian of one output, by each input, with a vector for each input."""
+    shape = rows[0].shape[: rows[0].ndim - v[0].ndim]
+    terms = [part.reshape(math.prod(shape), x.numel()) @ x.reshape(-1) for part, x in zip(rows, v, strict=True)]
+    return sum(terms[1:], terms[0]).reshape(shape)
 
 
 def _tensors(name: str, what: str, x: Any) -> Tensors:

@@ -10,7 +10,7 @@ and reference counting frees it without a garbage collection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
@@ -190,6 +190,25 @@ def edge_to(tensor: Any) -> Edge | None:
     if tensor._base is not None:
         refresh_view(tensor)
     return (tensor._node or tensor) if tensor._requires_grad else None
+
+
+def leaves_of(tensors: Iterable[Any], own: Collection[int]) -> tuple[bool, list[Any]]:
+    """Return whether tensors depend on edges with these ids, and the other leaves that they depend on."""
+    stack, seen = [edge_to(t) for t in tensors], set[int]()
+    is_met, others = False, list[Any]()
+    while stack:
+        edge = stack.pop()
+        place = edge.node if isinstance(edge, Output) else edge
+        if place is None or id(place) in seen:
+            continue
+        seen.add(id(place))
+        is_own = id(edge) in own or id(place) in own
+        is_met = is_met or is_own
+        if isinstance(place, Node):
+            stack += place.edges
+        elif not is_own:
+            others.append(place)
+    return is_met, others
 
 
 def place_of(edge: Edge) -> Place:

@@ -11,6 +11,7 @@ MODULES = {
     "torch.amp.autocast_mode": "tallow.amp.autocast_mode",
     "torch.amp.grad_scaler": "tallow.amp.grad_scaler",
     "torch.autograd": "tallow.autograd",
+    "torch.autograd.forward_ad": "tallow.autograd.forward_ad",
     "torch.autograd.function": "tallow.autograd.function",
     "torch.autograd.functional": "tallow.autograd.functional",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck",

@@ -129,13 +129,13 @@ def _pad(saved: Saved) -> Map:
 @linear("unfold")
 def _unfold(saved: Saved) -> Map:
     patches = saved.constant("patches")
-    return lambda x: patches.take(x)
+    return lambda x: patches.take(x if x.ndim == 4 else x[None])
 
 
 @linear("fold")
 def _fold(saved: Saved) -> Map:
     patches = saved.constant("patches")
-    return lambda x: patches.add(x)
+    return lambda x: patches.add(x if x.ndim == 3 else x[None])
 
 
 @linear("embedding")

@@ -1,4 +1,4 @@
-"""Compile package/tallow/kernels/src/*.c with the Zig compiler from the PyPI package `ziglang`.
+"""Compile package/tallow/kernels/src/*/*.c with the Zig compiler from the PyPI package `ziglang`.
 
     python build_kernels.py [--out DIR] [--target wasm] [--target native] [--target aarch64-linux]
 
@@ -25,7 +25,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parent / "package/tallow/kernels/src"
 DEFAULT_OUT = Path(__file__).parent / "package/tallow/kernels/lib"
 FLAGS = (
-    *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden"),
+    *("-O3", "-g0", "-std=c11", "-fPIC", "-ffreestanding", "-fvisibility=hidden", f"-I{SOURCES}"),
     *("-fno-math-errno", "-ffp-contract=fast-honor-pragmas", "-Wall", "-Wextra", "-Werror"),
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),  # no exception passes through a kernel
 )
@@ -114,7 +114,7 @@ def build(out_dir: Path, targets: Sequence[str] = ("wasm", "native")) -> list[Pa
         objects = {v.file: Path(scratch, v.file) for v in wanted}
         for folder in objects.values():
             folder.mkdir()
-        jobs = [(v, source) for v in wanted for pattern in v.sources for source in sorted(SOURCES.glob(pattern))]
+        jobs = [(v, source) for v in wanted for pattern in v.sources for source in sorted(SOURCES.rglob(pattern))]
         list(pool.map(lambda job: _compile(job[0], job[1], objects[job[0].file]), jobs))
         return list(pool.map(lambda v: _link(v, objects[v.file], out_dir), wanted))
 
@@ -127,7 +127,7 @@ def _compile(variant: Variant, source: Path, objects: Path) -> None:
 
 def checksum() -> int:
     """Return the checksum of all sources, by which package/tallow/kernels/library.py detects an outdated library."""
-    return zlib.crc32(b"".join(path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))))
+    return zlib.crc32(b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.[ch]"), key=Path.as_posix)))
 
 
 def _link(variant: Variant, objects: Path, out_dir: Path) -> Path:

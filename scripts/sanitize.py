@@ -105,7 +105,7 @@ def build(clang: str, sanitizer: str, variants: Sequence[build_kernels.Variant],
         machine = (f"-march={level.replace('_', '-')}", *(f"-m{feature}" for feature in features))
         objects = out / variant.file.replace(".", "-")
         objects.mkdir()
-        sources = [source for pattern in variant.sources for source in sorted(build_kernels.SOURCES.glob(pattern))]
+        sources = [source for pattern in variant.sources for source in sorted(build_kernels.SOURCES.rglob(pattern))]
 
         def compiled(source: Path, objects: Path = objects, machine: Sequence[str] = machine) -> Path:
             to = objects / f"{source.stem}.o"

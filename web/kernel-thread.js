@@ -1,7 +1,7 @@
 /**
  * One thread of the kernels: an instance of their library on Python's heap, which computes parts that it claims.
  *
- * The other side is package/tallow/kernels/src/parts.c; kernel-supervisor.js starts threads.
+ * The other side is package/tallow/kernels/src/runtime/parts.c; kernel-supervisor.js starts threads.
  */
 
 /**

@@ -1,6 +1,6 @@
 // out[0..LANES) = a chain of `steps` multiply-adds in twelve independent registers each: the most this engine can do, since
 // nothing waits for memory. 24 · LANES · steps floating-point operations.
-#include "../../package/tallow/kernels/src/vec.h"
+#include "../../package/tallow/kernels/src/runtime/vec.h"
 
 enum { REGISTERS = 12 };
 

@@ -11,7 +11,7 @@ from support.paths import ROOT
 
 SOURCES = ROOT / "package" / "tallow" / "kernels" / "src"
 HARNESS = """
-#include "on_arrays.c"
+#include "runtime/on_arrays.c"
 EXPORT intptr_t begin_of_part(intptr_t parts, intptr_t groups, intptr_t group, intptr_t length, intptr_t i) {
   return bound((intptr_t[OWN]){[PARTS] = parts, [GROUPS] = groups, [GROUP] = group, [LENGTH] = length}, i);
 }

@@ -22,7 +22,7 @@ from tallow.generation.sequence import LanguageModel, dtype_option
 from tallow.nn.cache import Memory
 
 # The fused blocks compute a row in the same way in all calls with this many rows or more; with fewer they add in
-# another order, so the last bits differ (kernels/src/linear.h).
+# another order, so the last bits differ (kernels/src/product/linear.h).
 LEAST_ROWS = 5
 
 

@@ -244,7 +244,8 @@ def _open(name: str) -> ctypes.CDLL:
 def _checksum() -> int:
     """Return the checksum of the sources, computed as in build_kernels.py."""
     total = 0
-    for name in sorted(name for name in os.listdir(SOURCES) if name.endswith((".c", ".h"))):
-        with open(os.path.join(SOURCES, name), "rb") as file:
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk(SOURCES) for name in names)
+    for path in sorted(path for path in paths if path.endswith((".c", ".h"))):
+        with open(path, "rb") as file:
             total = zlib.crc32(file.read(), total)
     return total

@@ -1,4 +1,4 @@
-"""C functions as builtin functions of Python that take arrays; see src/on_arrays.c.
+"""C functions as builtin functions of Python that take arrays; see src/runtime/on_arrays.c.
 
 A small call by ctypes takes longer than the kernel: each address becomes an object and is converted back.
 """
@@ -47,7 +47,7 @@ def address(array: np.ndarray[Any, Any]) -> int:
 
 
 def plan(function: Any, number: int, result: Any, arguments: tuple[Any, ...]) -> Plan | None:
-    """Return a C function's address, the numbers of its words and floats, and its own number; see src/calls.h.
+    """Return a C function's address, the numbers of its words and floats, and its own number; see src/runtime/calls.h.
 
     None if its arguments do not fit: no result; pointers and integers, then at most one float. Of integers shorter than
     a pointer there may be one: two could share a word of the stack.

@@ -13,7 +13,7 @@ from tallow.kernels import kernel, run
 
 
 class Operation(IntEnum):
-    """The operations, numbered as in kernels/src/chain_f32.c."""
+    """The operations, numbered as in kernels/src/elementwise/chain_f32.c."""
 
     ADD = 0
     SUB = 1

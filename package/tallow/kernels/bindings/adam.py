@@ -1,4 +1,4 @@
-"""adam_step; see src/adam_step_f32.c."""
+"""adam_step; see src/elementwise/adam_step_f32.c."""
 
 from __future__ import annotations
 

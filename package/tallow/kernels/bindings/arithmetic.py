@@ -1,4 +1,4 @@
-"""add, sub, mul, div of large arrays; see src/arithmetic_f32.c."""
+"""add, sub, mul, div of large arrays; see src/elementwise/arithmetic_f32.c."""
 
 from __future__ import annotations
 

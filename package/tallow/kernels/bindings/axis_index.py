@@ -1,4 +1,4 @@
-"""take_along, add_along; see src/along_f32.c."""
+"""take_along, add_along; see src/elementwise/along_f32.c."""
 
 from __future__ import annotations
 

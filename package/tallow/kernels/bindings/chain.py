@@ -1,4 +1,4 @@
-"""chain; see src/chain_f32.c."""
+"""chain; see src/elementwise/chain_f32.c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""channel_norm, channel_norm_backward; see src/channel_norm_f32.c, and src/column_norm_f32.c for a batch (N, C).
+"""channel_norm, channel_norm_backward; see channel_norm_f32.c in src/norm, and column_norm_f32.c for a batch (N, C).
 
 C works on rows, each of them a channel of a sample, with statistics of their own. Statistics that rows share are
 computed here: there are few of them compared with the positions in a row. A batch (N, C) has no rows: C works on its

@@ -1,4 +1,4 @@
-"""cross_decode_block: see tallow.kernels.blocks.cross_decode_block and src/cross_decode_block_f32.c."""
+"""cross_decode_block: see tallow.kernels.blocks.cross_decode_block and src/blocks/cross_decode_block_f32.c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""decode_block, as a stack of one block; see tallow.kernels.blocks.decode_block and src/decode_blocks_f32.c."""
+"""decode_block, as a stack of one block; see tallow.kernels.blocks.decode_block and src/blocks/decode_blocks_f32.c."""
 
 from __future__ import annotations
 

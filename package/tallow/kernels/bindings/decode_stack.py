@@ -1,4 +1,4 @@
-"""decode_blocks; see tallow.kernels.blocks.decode_stack and src/decode_blocks_f32.c."""
+"""decode_blocks; see tallow.kernels.blocks.decode_stack and src/blocks/decode_blocks_f32.c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""take_rows, add_rows; see src/along_f32.c."""
+"""take_rows, add_rows; see src/elementwise/along_f32.c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""encoder_blocks: see tallow.kernels.blocks.encoder_block and src/encoder_block_f32.c."""
+"""encoder_blocks: see tallow.kernels.blocks.encoder_block and src/blocks/encoder_block_f32.c."""
 
 from __future__ import annotations
 

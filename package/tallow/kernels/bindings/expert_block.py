@@ -1,4 +1,4 @@
-"""experts: see tallow.kernels.blocks.expert_block and src/experts_f32.c."""
+"""experts: see tallow.kernels.blocks.expert_block and src/blocks/experts_f32.c."""
 
 from __future__ import annotations
 

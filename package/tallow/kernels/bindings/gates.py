@@ -1,4 +1,4 @@
-"""silu_mul; see src/silu_mul_f32.c."""
+"""silu_mul; see src/elementwise/silu_mul_f32.c."""
 
 from __future__ import annotations
 

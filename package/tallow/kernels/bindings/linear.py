@@ -68,7 +68,7 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
 
 
 def _is_own(x: Array, weight: Array) -> bool:
-    """Return whether src/matmul_f32.c multiplies by a float32 weight: for many rows, natively for a small one too."""
+    """Return whether matmul_f32.c multiplies by a float32 weight: for many rows, natively for a small one too."""
     rows = x.size // max(x.shape[-1], 1)
     if BACKEND == "wasm":
         return rows > FEW_ROWS

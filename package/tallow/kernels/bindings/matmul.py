@@ -1,4 +1,4 @@
-"""matmul: src/matmul_f32.c in WASM and on processors with AVX-512; else NumPy's BLAS on several threads."""
+"""matmul: src/product/matmul_f32.c in WASM and on processors with AVX-512; else NumPy's BLAS on several threads."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ POINTER_BYTES = np.dtype(np.intp).itemsize
 # natively no kernel is faster.
 WORTH_A_CALL = 32_768
 
-# Natively, with AVX-512, src/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5. With fewer rows or a larger
-# b its copy of b takes too long; with more work OpenBLAS is ahead. Where OpenBLAS uses AVX2, it takes twice as long.
+# Natively, with AVX-512, src/product/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5. With fewer rows or
+# a larger b its copy of b takes too long; with more work OpenBLAS is ahead. Where OpenBLAS uses AVX2, it takes twice as
+# long.
 HAS_LONG_VECTORS = name().endswith("-v4")
 LEAST_SIDE, LEAST_WORK = 32, 1 << 18
 LEAST_OF_OUTER, MOST_OF_OUTER = 128, 1 << 22  # NumPy's product of columns and rows takes two to four times as long
@@ -54,7 +55,7 @@ def _limits() -> _Limits:
 
 
 def is_own_product(matrices: int, m: int, k: int, n: int) -> bool:
-    """Return whether src/matmul_f32.c computes float32 products of these sizes natively, rather than BLAS."""
+    """Return whether src/product/matmul_f32.c computes float32 products of these sizes natively, rather than BLAS."""
     if not HAS_LONG_VECTORS:
         return False
     if k == 1:

@@ -1,4 +1,4 @@
-"""The matrices of fused blocks as C takes them; see `affine` of src/kernels.h."""
+"""The matrices of fused blocks as C takes them; see `affine` of src/runtime/kernels.h."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads of a native process: Python's, which claim parts of a call in C; see src/parts.c.
+"""The threads of a native process: Python's, which claim parts of a call in C; see src/runtime/parts.c.
 
 Between two kernels a thread spins for a millisecond: waking one that sleeps takes longer than many a kernel. It
 computes calls of C functions without the GIL, whose transfer between threads takes longer too. Other parts are those of

@@ -1,4 +1,4 @@
-"""max_pool, max_pool_backward, over the last one or two spatial dims; see src/max_pool_f32.c."""
+"""max_pool, max_pool_backward, over the last one or two spatial dims; see src/convolution/max_pool_f32.c."""
 
 from __future__ import annotations
 

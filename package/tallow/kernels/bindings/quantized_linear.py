@@ -1,4 +1,4 @@
-"""quantized_linear and arrange_blocks; see src/quantized_linear.h, src/round_rows_f32.c and src/interleaved.h."""
+"""quantized_linear and arrange_blocks; see quantized_linear.h, round_rows_f32.c and interleaved.h in src/quantized."""
 
 from __future__ import annotations
 

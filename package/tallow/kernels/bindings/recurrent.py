@@ -1,4 +1,4 @@
-"""lstm, lstm_backward, gru; see src/lstm_f32.c and src/gru_f32.c."""
+"""lstm, lstm_backward, gru; see src/recurrent/lstm_f32.c and src/recurrent/gru_f32.c."""
 
 from __future__ import annotations
 

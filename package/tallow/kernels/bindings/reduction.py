@@ -1,4 +1,4 @@
-"""row_sums; see src/row_sums_f32.c."""
+"""row_sums; see src/norm/row_sums_f32.c."""
 
 from __future__ import annotations
 

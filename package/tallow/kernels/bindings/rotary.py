@@ -1,4 +1,4 @@
-"""rotary; see src/rotary_f32.c."""
+"""rotary; see src/attention/rotary_f32.c."""
 
 from __future__ import annotations
 

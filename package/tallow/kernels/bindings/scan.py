@@ -1,4 +1,4 @@
-"""running_sum; see src/running_sum_f32.c."""
+"""running_sum; see src/norm/running_sum_f32.c."""
 
 from __future__ import annotations
 

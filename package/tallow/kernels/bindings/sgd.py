@@ -1,4 +1,4 @@
-"""sgd_step, sgd_steps; see src/sgd_step_f32.c."""
+"""sgd_step, sgd_steps; see src/elementwise/sgd_step_f32.c."""
 
 from __future__ import annotations
 

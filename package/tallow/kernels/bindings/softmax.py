@@ -1,6 +1,6 @@
 """softmax, log_softmax and their gradients over the last axis; see src/{softmax,log_rows}_f32.c.
 
-For another one, see src/softmax_columns_f32.c.
+For another one, see src/norm/softmax_columns_f32.c.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""erf; see src/gelu_f32.c."""
+"""erf; see src/elementwise/gelu_f32.c."""
 
 from __future__ import annotations
 

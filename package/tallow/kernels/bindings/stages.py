@@ -1,4 +1,4 @@
-"""Threads that take part in the stages of one call; see src/stages.h."""
+"""Threads that take part in the stages of one call; see src/blocks/stages.h."""
 
 from __future__ import annotations
 

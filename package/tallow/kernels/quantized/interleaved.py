@@ -1,7 +1,7 @@
 """Quantised blocks whose rows are interleaved by sixteen, as compiled kernels multiply them fastest.
 
-src/interleaved.h has a picture of the order. It has the same bytes as the rows of the file. The last rows of a matrix,
-fewer than sixteen, stay as they are.
+src/quantized/interleaved.h has a picture of the order. It has the same bytes as the rows of the file. The last rows of
+a matrix, fewer than sixteen, stay as they are.
 
 Letters: N rows of a matrix, G groups of sixteen of them, U blocks in a row.
 """
@@ -19,7 +19,7 @@ from tallow.kernels.quantized.gguf_blocks import FORMATS
 COLUMNS = 16
 SUFFIX = "x16"  # of the name of a format
 
-# Where a block has a float16 apart from its 32-bit words, as in src/interleaved.h.
+# Where a block has a float16 apart from its 32-bit words, as in src/quantized/interleaved.h.
 NO_HALF, HALF_BEFORE, HALF_AFTER = range(3)
 
 

@@ -75,6 +75,7 @@ AROUND = {
     "tallow.text.template_filters": "jinja2 markupsafe",
     "tallow.text.template_methods": "jinja2 markupsafe",
     "tallow.text.template_sandbox": "jinja2 markupsafe",
+    "tallow.text.template_tree": "jinja2",
     "tallow.serving.http.app": "starlette prometheus_client",
     "tallow.serving.http.application": "starlette",
     "tallow.serving.http.body": "starlette",

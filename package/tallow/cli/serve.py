@@ -75,7 +75,14 @@ def _prefix_mib(arguments: argparse.Namespace) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tallow serve`."""
-    models = parser.add_argument_group("models", "Each is a folder, or owner/repository on the Hugging Face Hub.")
+    _add_model_options(
+        parser.add_argument_group("models", "Each is a folder, or owner/repository on the Hugging Face Hub.")
+    )
+    _add_limits(parser.add_argument_group("limits"))
+    _add_server_options(parser.add_argument_group("server"))
+
+
+def _add_model_options(models: argparse._ArgumentGroup) -> None:
     models.add_argument("--model", metavar="MODEL", help="a language model, or a GGUF file with one")
     models.add_argument("--embed", metavar="MODEL", help="a sentence encoder for embeddings, or a GGUF file with one")
     models.add_argument(
@@ -84,7 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     models.add_argument("--sparse", metavar="MODEL", help="a SPLADE model for /embed_sparse")
     models.add_argument("--transcribe", metavar="MODEL", help="a Whisper model for transcripts")
     add_loading_options(models)
-    limits = parser.add_argument_group("limits")
+
+
+def _add_limits(limits: argparse._ArgumentGroup) -> None:
     limits.add_argument(
         "--slots", metavar="N", type=positive, default=8, help="texts to generate at once (default: %(default)s)"
     )
@@ -144,7 +153,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compute each text to the same bits whoever else is served; a single text takes longer",
     )
-    server = parser.add_argument_group("server")
+
+
+def _add_server_options(server: argparse._ArgumentGroup) -> None:
     server.add_argument(
         "--replicas",
         metavar="N",

@@ -30,19 +30,9 @@ from tallow.text.sentencepiece import (
     SentencePieceModel,
     parse_model,
 )
-from tallow.text.tokenizer_classes import (
-    CLASSES,
-    PIECES,
-    SINGLE_SPACES,
-    STRIP,
-    Entry,
-    TokenizerClass,
-    metaspace,
-    pairs,
-    replace,
-    sequence,
-)
+from tallow.text.tokenizer_classes import CLASSES, TokenizerClass
 from tallow.text.tokenizer_files import read_bytes, read_ids, read_lines
+from tallow.text.tokenizer_steps import PIECES, SINGLE_SPACES, STRIP, Entry, metaspace, pairs, replace, sequence
 
 WORDS, MERGES = ("vocab.txt",), ("vocab.json", "merges.txt")
 MODELS = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model", "spm.model", "sentencepiece.model")

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from tallow.errors import CheckpointError, TokenizerError
 from tallow.io.json_object import parse_object
-from tallow.text.tokenizer_classes import NAMED, Entry, Folder, TokenizerClass, added_ends, class_of
+from tallow.text.tokenizer_classes import NAMED, TokenizerClass, class_of
 from tallow.text.tokenizer_conversion import SETS, VOCABULARIES, convert
 from tallow.text.tokenizer_files import MAX_DEPTH, as_id, read_ids, read_object, read_text
+from tallow.text.tokenizer_steps import Entry, Folder, added_ends
 
 FILE = "tokenizer.json"
 CONFIG = "tokenizer_config.json"

@@ -129,7 +129,7 @@ def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | Non
     outputs, inference = [], mode.inference
     for array in value if several else (value,):
         output = _new(Tensor)
-        output.array = _own_array(array, tensors)
+        output.array = own_array(array, tensors)
         if inference:
             output._inference = True
         outputs.append(output)
@@ -140,10 +140,10 @@ def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | Non
     return tuple(outputs) if op.result is None else op.result(*outputs)
 
 
-def needs_gradient(tensors: Sequence[Tensor | None]) -> bool:
-    """Return whether a gradient may flow to any of the tensors; for a view, `edge_to` decides."""
-    for t in tensors:  # noqa: SIM110 - a generator takes longer
-        if t is not None and (t._requires_grad or t._base is not None):
+def needs_gradient(operands: Sequence[Any]) -> bool:
+    """Return whether a gradient may flow to any tensor among the operands; for a view, `edge_to` decides."""
+    for x in operands:  # noqa: SIM110 - a generator takes longer
+        if isinstance(x, Tensor) and (x._requires_grad or x._base is not None):
             return True
     return False
 
@@ -179,7 +179,7 @@ def are_arrays(index: tuple[Any, ...]) -> bool:
     return True
 
 
-def _own_array(value: Any, tensors: Sequence[Tensor | None]) -> Array:
+def own_array(value: Any, operands: Sequence[Any]) -> Array:
     """Return the array of an output.
 
     An op may return an operand's own array, such as `x.contiguous()`. The output then gets a view of it: two tensors
@@ -187,8 +187,8 @@ def _own_array(value: Any, tensors: Sequence[Tensor | None]) -> Array:
     """
     if type(value) is not np.ndarray and isinstance(value, np.generic):
         return np.asarray(value)
-    for t in tensors:
-        if t is not None and t.array is value:
+    for x in operands:
+        if isinstance(x, Tensor) and x.array is value:
             return value[...]
     return value
 
@@ -206,7 +206,7 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
-        output.array = part = part if type(part) is _ndarray and part is not array else _own_array(part, (source,))
+        output.array = part = part if type(part) is _ndarray and part is not array else own_array(part, (source,))
         outputs.append(output)
         base = part.base
         if base is not None and (base is array or base is of_array or owner_of(array) is owner_of(part)):
@@ -379,24 +379,39 @@ def check_writable(target: Tensor, name: str) -> None:
     )
 
 
-def record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | None], output: Tensor) -> None:
-    """Record an op with one output. Faster than `_record` in the usual case: no views, and no halves."""
+def record(op: Op, backward: Callable[..., Any], operands: Sequence[Any], output: Tensor) -> None:
+    """Record an op with one output. Faster than `_record` in the usual case: no views, and no halves.
+
+    Args:
+        operands: tensors, and what has no gradient, such as numbers.
+    """
     edges: list[Any] = []
-    for t in tensors:
-        if t is None:
+    is_constant = True
+    for x in operands:
+        if not isinstance(x, Tensor):
             edges.append(None)
-        elif t._base is None and not t._inference:
-            edges.append((t._node or t) if t._requires_grad else None)
-        else:
-            _record(op, backward, tensors, (output,))
+        elif x._base is not None or x._inference:
+            _record(op, backward, tensors_of(operands), (output,))
             return
+        elif x._requires_grad:
+            is_constant = False
+            edges.append(x._node or x)
+        else:
+            edges.append(None)
+    if is_constant:
+        return
     array = output.array
     dtype = array.dtype
-    if dtype is not F32 and dtype is not F64:
-        _record(op, backward, tensors, (output,))
-        return
-    output._node = Node(op.name, backward, edges, array.shape, dtype, op.reads_per_operand)
-    output._requires_grad = True
+    if dtype is F32 or dtype is F64:
+        output._node = Node(op.name, backward, edges, array.shape, dtype, op.reads_per_operand)
+        output._requires_grad = True
+    else:
+        _record(op, backward, tensors_of(operands), (output,))
+
+
+def tensors_of(operands: Sequence[Any]) -> list[Tensor | None]:
+    """Return operands with None in place of those that are no tensors."""
+    return [x if isinstance(x, Tensor) else None for x in operands]
 
 
 def as_operand(x: Any) -> Any:

@@ -21,18 +21,35 @@ _METHOD = "__torch_function__"
 # The packages whose code computes with arrays. What they read of an operand is not what a user's function reads.
 ARRAY_CODE = frozenset(("autograd", "core", "devices", "dtypes", "functions", "kernels", "ops", "random"))
 # The modules between a public function and its caller.
-_CALLS = frozenset((__name__, "tallow.core.public_api", "tallow.core.short_way"))
+_CALLS = frozenset((__name__, "tallow.core.public_api", "tallow.core.short_runtime", "tallow.core.short_way"))
 
 
 def overridden(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the result of a failed call from the first argument with `__torch_function__`, at any depth.
+    """Return what the first argument with `__torch_function__`, at any depth, makes of a call of the caller.
 
     Returns: NotImplemented if there is no such argument, or another function of tallow made the call.
     """
+    return _answer(sys._getframe(2), function, args, kwargs)
+
+
+def after_failure(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what `overridden` does for a call that has just failed; for an `except` clause.
+
+    Raises: the error that is being handled, if no argument answers.
+    """
+    result = _answer(sys._getframe(2), function, args, kwargs)
+    if result is NotImplemented:
+        raise  # noqa: PLE0704 - in the clause of the caller
+    return result
+
+
+def _answer(
+    frame: FrameType | None, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Return the answer to a call that was made in a frame, or between it and the user's function."""
     arguments = [x for x in _leaves((args, kwargs)) if not isinstance(x, Tensor) and _can_answer(type(x))]
     if not arguments:
         return NotImplemented
-    frame: FrameType | None = sys._getframe(2)  # what called the function
     while frame is not None and frame.f_globals.get("__name__") in _CALLS:
         frame = frame.f_back
     if frame is not None and frame.f_globals.get("__name__") == "tallow.core.apply":  # apply(op, ...) in a model
@@ -57,10 +74,7 @@ def overridable(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception:
-            result = overridden(asking, args, kwargs)
-            if result is NotImplemented:
-                raise
-            return result
+            return after_failure(asking, args, kwargs)
 
     return asking  # type: ignore[return-value]
 

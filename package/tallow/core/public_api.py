@@ -11,7 +11,7 @@ from functools import wraps
 from types import CodeType
 from typing import Any, TypeVar
 
-from tallow.core.overrides import overridden
+from tallow.core.overrides import after_failure
 from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
 from tallow.core.tensor import Tensor
@@ -92,10 +92,7 @@ def _accept_numpy_keywords(function: F) -> F:
                 return function(*args, **kwargs)
             return write_out(out, function(*args, **kwargs), function.__name__)
         except Exception:
-            result = overridden(renaming, args, kwargs)
-            if result is NotImplemented:
-                raise
-            return result
+            return after_failure(renaming, args, kwargs)
 
     return renaming  # type: ignore[return-value]
 
@@ -125,7 +122,8 @@ def inplace_function_of(op: Op) -> Callable[..., Any]:
 
 def optional_inplace_function_of(op: Op) -> Callable[..., Any]:
     """Return the public function of an op with PyTorch's last argument `inplace`."""
-    return _describe(short_way(op, Form.optional_inplace), op, op.name)
+    op.optional_inplace = _describe(short_way(op, Form.optional_inplace), op, op.name)
+    return op.optional_inplace
 
 
 def _describe(function: F, op: Op, name: str) -> F:

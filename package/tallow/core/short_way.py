@@ -24,18 +24,11 @@ from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
-import numpy as np
-
-from tallow.autograd.graph import Node, note_write
-from tallow.autograd.modes import INFERENCE, RECORDING, mode
-from tallow.core import apply as general_way
-from tallow.core.arguments import CONVERTED, F32, F64
-from tallow.core.overrides import overridden
-from tallow.core.short_source import ABSENT, FUNCTION, LITERALS, Form, source_of, ufunc_of
-from tallow.core.tensor import Tensor
-from tallow.core.write_out import write_out
+from tallow.autograd.modes import mode
+from tallow.core.short_runtime import RUNTIME
+from tallow.core.short_source import FUNCTION, Form, source_of
 from tallow.errors import ArgumentError
-from tallow.ops.float_warnings import restore_warnings, suppress_warnings
+from tallow.ops.float_warnings import without_warnings
 from tallow.ops.table import OPS, Op
 
 _forms: dict[tuple[str, str], FunctionType] = {}  # (name of op, name of form) -> its function
@@ -113,115 +106,12 @@ def _complete(function: FunctionType, op: Op, form: Form) -> None:
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     namespace = function.__globals__
     namespace.update(RUNTIME)
-    namespace.update(op=op, of_arrays=op.function, small=op.small, LIMIT=op.limit)
-    namespace.update(ufunc=ufunc_of(op), defaults=op.all_defaults)
+    is_own = op.function.__module__.startswith("tallow.")  # a warnings filter serves tallow's own modules
+    of_arrays = op.function if is_own else without_warnings(op.function)
+    namespace.update(op=op, of_arrays=of_arrays, value_of=op.value, ufunc=op.ufunc, LIMIT=op.limit)
+    namespace.update(defaults=op.all_defaults)
     made: dict[str, FunctionType] = {}
     exec(compile(text, filename, "exec"), namespace, made)
     (generated,) = made.values()
     function.__defaults__, function.__kwdefaults__ = generated.__defaults__, generated.__kwdefaults__
     function.__code__ = generated.__code__
-
-
-# ------------------------------------------------------------------------------- what the generated functions call
-
-
-def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Apply an op the general way; PyTorch's argument `out` may be among the keywords."""
-    out = keywords.pop("out", None)
-    args, kwargs = _as_called(op, given, keywords)
-    try:
-        value = general_way.apply_generally(op, *args, **kwargs)
-    except Exception:
-        return _overridden(op.call, args, kwargs)
-    return value if out is None else write_out(out, value, op.name)
-
-
-def inplace_generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
-    """Apply an op the general way and write into its first operand."""
-    args, kwargs = _as_called(op, given, keywords)
-    try:
-        return general_way.inplace_generally(op, *args, **kwargs)
-    except Exception:
-        return _overridden(op.inplace, args, kwargs)
-
-
-def optionally_inplace(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], inplace: bool) -> Any:
-    """Apply an op that has an argument `inplace`."""
-    args, kwargs = _as_called(op, given, keywords)
-    try:
-        return general_way.apply_inplace(op, *args, **kwargs) if inplace else general_way.apply(op, *args, **kwargs)
-    except Exception:
-        return _overridden(
-            _forms[op.name, Form.optional_inplace.name], args, kwargs | ({"inplace": True} if inplace else {})
-        )
-
-
-def operator_generally(op: Op, *operands: Any) -> Any:
-    """Apply an operator. Return NotImplemented, so that Python asks the other type, for operands of unknown types."""
-    converted = [general_way.as_operand(x) for x in operands]
-    return NotImplemented if any(x is None for x in converted) else general_way.apply(op, *converted)
-
-
-def _overridden(function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Return what an argument makes of a call that has just failed. Raises: the error, if none has a say in it."""
-    result = overridden(function, tuple(args), kwargs)
-    if result is NotImplemented:
-        raise  # noqa: PLE0704 - the error that the caller handles
-    return result
-
-
-def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments as if only what differs from a default were given, by name after an absent one."""
-    defaults = op.all_defaults
-    args = list(given)
-    kwargs = {k: v for k, v in keywords.items() if v is not ABSENT and not _is_same(v, defaults.get(k, ABSENT))}
-    while args and len(args) <= len(op.defaults):
-        if args[-1] is not ABSENT and not _is_same(args[-1], op.defaults[len(args) - 1]):
-            break
-        args.pop()
-    first = next((i for i, x in enumerate(args) if x is ABSENT), len(args))
-    for name, value, default in zip(op.names[first:], args[first:], op.defaults[first:], strict=False):
-        if value is not ABSENT and not _is_same(value, default):
-            kwargs[name] = value
-    return args[:first], kwargs
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    """Return whether a value is a default, or an equal literal of the same type."""
-    return value is default or (type(value) in LITERALS and type(value) is type(default) and value == default)
-
-
-RUNTIME: dict[str, Any] = {
-    "ABSENT": ABSENT,
-    "CONVERTED": CONVERTED,
-    "F32": F32,
-    "F64": F64,
-    "I32": np.dtype(np.int32),
-    "I64": np.dtype(np.int64),
-    "U8": np.dtype(np.uint8),
-    "BOOL": np.dtype(np.bool_),
-    "INFERENCE": INFERENCE,
-    "NO_KEYWORDS": {},
-    "Node": Node,
-    "RECORDING": RECORDING,
-    "Tensor": Tensor,
-    "are_arrays": general_way.are_arrays,
-    "arrays_of": general_way.arrays_of,
-    "asarray": np.asarray,
-    "generally": generally,
-    "generic": np.generic,
-    "inplace_generally": inplace_generally,
-    "is_writable": general_way.is_writable,
-    "modes": mode,
-    "ndarray": np.ndarray,
-    "needs_gradient": general_way.needs_gradient,
-    "new": object.__new__,
-    "note_write": note_write,
-    "operator_generally": operator_generally,
-    "optionally_inplace": optionally_inplace,
-    "outputs_of": general_way.outputs_of,
-    "record": general_way.record,
-    "restore_warnings": restore_warnings,
-    "suppress_warnings": suppress_warnings,
-    "views_of": general_way.views_of,
-}

@@ -15,7 +15,7 @@ from tallow.autograd.graph import check_inplace, note_write
 from tallow.autograd.modes import mode
 from tallow.core.apply import apply, apply_inplace, check_writable, is_writable, writes_history
 from tallow.core.creation import tensor
-from tallow.core.overrides import overridden
+from tallow.core.overrides import after_failure
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
@@ -200,10 +200,7 @@ def __getitem__(input: Tensor, index: Any) -> Tensor:
             return take_at.call(input, (places,))
         return _getitem_parsed(input, index)
     except Exception:
-        result = overridden(Tensor.__getitem__, (input, index), {})
-        if result is NotImplemented:
-            raise
-        return result
+        return after_failure(Tensor.__getitem__, (input, index), {})
 
 
 @devices.guarded

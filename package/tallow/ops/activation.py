@@ -38,7 +38,7 @@ def sigmoid_array(x: Array) -> Array:
     return logistic(x)
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=of_array("sigmoid"))
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", value=of_array("sigmoid"))
 def sigmoid(input: Array) -> Result:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
     value = run("sigmoid", input)
@@ -77,7 +77,7 @@ def _relu_value(x: Array) -> Array:
     return value
 
 
-@op("tl tl_ Tensor Tensor_ F_", small=_relu_value)
+@op("tl tl_ Tensor Tensor_ F_", value=_relu_value)
 def relu(input: Array) -> Result:
     """Return max(x, 0) of each element."""
     refuse_bool("relu", input)

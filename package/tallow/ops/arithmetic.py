@@ -85,7 +85,7 @@ def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
         raise DtypeError(f"{name}: a boolean factor requires boolean operands", hint="use 1 or 0")
 
 
-@op("tl Tensor Tensor_", dtypes="promote", small=operator.add, limit=ADD, numbers_alone=True)
+@op("tl Tensor Tensor_", dtypes="promote", value=operator.add, limit=ADD, numbers_alone=True)
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input + alpha · other, broadcast."""
     if alpha == 1 and alpha is not True:
@@ -95,7 +95,7 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
 
 
 @op(
-    "tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), small=operator.sub, limit=SUB, numbers_alone=True,
+    "tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), value=operator.sub, limit=SUB, numbers_alone=True,
     refuses="bool",
 )  # fmt: skip
 def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
@@ -116,20 +116,20 @@ def _minus_product(x: Any, a: Any, b: Any) -> Any:
     return x - a * b
 
 
-@op("tl Tensor", dtypes="promote", small=lambda a, b: b - a, limit=SUB, refuses="bool")
+@op("tl Tensor", dtypes="promote", value=lambda a, b: b - a, limit=SUB, refuses="bool")
 def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",), small=operator.mul, limit=MUL, numbers_alone=True)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",), value=operator.mul, limit=MUL, numbers_alone=True)
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · other, broadcast."""
     return _times(input, other), lambda g: (lambda: _times(g, other), lambda: _times(g, input))
 
 
-@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",), small=operator.truediv, limit=DIV, numbers_alone=True)
+@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",), value=operator.truediv, limit=DIV, numbers_alone=True)
 def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
     """Return input / other, broadcast.
 

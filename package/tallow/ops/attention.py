@@ -186,7 +186,7 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     return x.sum(axis=axes, keepdims=True).reshape(shape)
 
 
-def _small_attention(
+def _attention_value(
     query: Array, key: Array, value: Array, bias: Array | None, allowed: Array | None, keep: Array | None
 ) -> Array:
     is_usual = bias is None and allowed is None and keep is None and query.size and key.size
@@ -196,7 +196,7 @@ def _small_attention(
     return op.function(query, key, value, bias, allowed, keep)[0]
 
 
-@op("", halves=True, small=_small_attention)
+@op("", halves=True, value=_attention_value)
 def scaled_dot_product_attention(
     query: Array,
     key: Array,

@@ -15,37 +15,37 @@ from tallow.ops.selection import masked, select
 from tallow.ops.table import Result, op
 
 
-@op("tl Tensor Tensor_", dtypes="promote", small=operator.eq)
+@op("tl Tensor Tensor_", dtypes="promote", value=operator.eq)
 def eq(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input = other, elementwise."""
     return input == other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",), small=operator.ne)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",), value=operator.ne)
 def ne(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≠ other, elementwise."""
     return input != other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("less",), small=operator.lt)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("less",), value=operator.lt)
 def lt(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input < other, elementwise."""
     return input < other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",), small=operator.le)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",), value=operator.le)
 def le(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≤ other, elementwise."""
     return input <= other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",), small=operator.gt)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",), value=operator.gt)
 def gt(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input > other, elementwise."""
     return input > other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",), small=operator.ge)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",), value=operator.ge)
 def ge(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≥ other, elementwise."""
     return input >= other, None

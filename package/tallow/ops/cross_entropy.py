@@ -111,7 +111,7 @@ def _class_weight(weight: Array | None, input: Array) -> Array | None:
     return widen(weight).astype(np.float32 if input.dtype in HALVES else input.dtype, copy=False)
 
 
-def _small_cross_entropy(input: Array, target: Array, weight: Array | None) -> Array:
+def _cross_entropy_value(input: Array, target: Array, weight: Array | None) -> Array:
     is_usual = weight is None and input.ndim == 2 and input.size and target.dtype is INDICES[0]
     if not is_usual or target.shape != input.shape[:1]:
         return cross_entropy_of_classes.function(input, target, weight)[0]
@@ -119,7 +119,7 @@ def _small_cross_entropy(input: Array, target: Array, weight: Array | None) -> A
     return _mean(losses) if share is None else reduced(losses, share, "mean", "cross_entropy")[0]
 
 
-@op("", halves=True, small=_small_cross_entropy)
+@op("", halves=True, value=_cross_entropy_value)
 def cross_entropy_of_classes(
     input: Array,
     target: Index,

@@ -21,52 +21,52 @@ def neg(input: Array) -> Result:
     return -input, lambda g: (-g,)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.exp)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.exp)
 def exp(input: Array) -> Result:
     """Return e to the power of each element."""
     value = array_module(input).exp(input)
     return value, lambda g: (g * value,)
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float", small=np.exp2)
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", value=np.exp2)
 def exp2(input: Array) -> Result:
     """Return 2 to the power of each element."""
     value = array_module(input).exp2(input)
     return value, lambda g: (g * value * math.log(2),)
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float", small=np.expm1)
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", value=np.expm1)
 def expm1(input: Array) -> Result:
     """Return exp(input) - 1, accurate near 0."""
     value = array_module(input).expm1(input)
     return value, lambda g: (g * (value + 1),)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.log)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.log)
 def log(input: Array) -> Result:
     """Return the natural logarithm of each element."""
     return array_module(input).log(input), lambda g: (g / input,)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.log2)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.log2)
 def log2(input: Array) -> Result:
     """Return the base-2 logarithm of each element."""
     return array_module(input).log2(input), lambda g: (g / (input * math.log(2)),)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.log10)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.log10)
 def log10(input: Array) -> Result:
     """Return the base-10 logarithm of each element."""
     return array_module(input).log10(input), lambda g: (g / (input * math.log(10)),)
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float", small=np.log1p)
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", value=np.log1p)
 def log1p(input: Array) -> Result:
     """Return log(1 + input), accurate near 0."""
     return array_module(input).log1p(input), lambda g: (g / (input + 1),)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.sqrt)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.sqrt)
 def sqrt(input: Array) -> Result:
     """Return the square root of each element."""
     value = array_module(input).sqrt(input)

@@ -15,10 +15,12 @@ from __future__ import annotations
 import contextvars
 import warnings
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, TypeVar
 
 import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _error_state() -> tuple[contextvars.ContextVar[Any], Any]:
@@ -35,3 +37,17 @@ suppress_warnings: Callable[[], contextvars.Token[Any]] = partial(_variable.set,
 restore_warnings: Callable[[contextvars.Token[Any]], None] = _variable.reset
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tallow\.")
+
+
+def without_warnings(function: F) -> F:
+    """Return a function that does the same without warnings: for code outside of tallow's modules."""
+
+    @wraps(function)
+    def quiet(*args: Any, **kwargs: Any) -> Any:
+        token = suppress_warnings()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            restore_warnings(token)
+
+    return quiet  # type: ignore[return-value]

@@ -38,7 +38,7 @@ def stack_arrays(arrays: Sequence[Array], axis: int) -> Array:
     return concatenate([a[new_axis] for a in arrays], axis)
 
 
-@op("tl", dtypes="promote", aliases=("concat", "concatenate"), small=concatenate)
+@op("tl", dtypes="promote", aliases=("concat", "concatenate"), value=concatenate)
 def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others.
 
@@ -79,11 +79,11 @@ def _joinable(tensors: Sequence[Array], dim: int) -> list[Array]:
     return candidates
 
 
-def _small_stack(tensors: Sequence[Array], dim: int) -> Array:
+def _stack_value(tensors: Sequence[Array], dim: int) -> Array:
     return np.array(tensors) if dim == 0 else stack.function(tensors, dim)[0]
 
 
-@op("tl", dtypes="promote", small=_small_stack)
+@op("tl", dtypes="promote", value=_stack_value)
 def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Join tensors along a new dim.
 

@@ -41,7 +41,7 @@ def _is_small(input: Array, weight: Array, bias: Array | None) -> bool:
     return k == width and input.size * n < LIMIT.size and (bias is None or bias.shape == (n,))
 
 
-def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
+def _linear_value(input: Array, weight: Array, bias: Array | None) -> Array:
     n = len(weight)
     is_small = input.ndim == weight.ndim == 2 and input.size * n < LIMIT.size and input.dtype in FLOATS
     if not is_small or (bias is not None and bias.shape != (n,)):
@@ -53,7 +53,7 @@ def _small_value(input: Array, weight: Array, bias: Array | None) -> Array:
 
 
 # "keep", because kernels read half-precision weights directly: widening them would be most of the work.
-@op("F", dtypes="keep", small=_small_value)
+@op("F", dtypes="keep", value=_linear_value)
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """Return y = input · weightᵀ + bias.
 

@@ -129,13 +129,13 @@ def _of_gradient(a: Array, b: Array, operand: Array) -> Array:
     return kernels.run("gradient_product" if operand.dtype in HALVES else "matmul", a, b)
 
 
-def _small_matmul(a: Array, b: Array) -> Array:
+def _matmul_value(a: Array, b: Array) -> Array:
     if a.ndim == b.ndim == 2 and a.size * b.shape[1] < PRODUCTS.size:  # floats, so that this is `is_small_product`
         return array_dot(a, b)
     return product(a, b, "matmul")
 
 
-@op("tl Tensor linalg", halves=True, small=_small_matmul)
+@op("tl Tensor linalg", halves=True, value=_matmul_value)
 def matmul(input: Array, other: Array) -> Result:
     """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right.
 

@@ -92,7 +92,7 @@ def _layer_norm_value(
     return standard_order(y if x is input else y.reshape(input.shape))
 
 
-@op("tl F", dtypes="mixed", halves=True, small=_layer_norm_value)
+@op("tl F", dtypes="mixed", halves=True, value=_layer_norm_value)
 def layer_norm(
     input: Array,
     normalized_shape: Ints,

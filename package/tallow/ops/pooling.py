@@ -196,12 +196,12 @@ def axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
     return y, xp.clip(place, 0, axis.size - 1)  # the maximum of a window that is all -∞ may be in the padding
 
 
-def _small_max_pool(input: Array, dims: int, *windows: Any) -> Array:
+def _max_pool_value(input: Array, dims: int, *windows: Any) -> Array:
     value: Array = run("max_pool", input, *pooling_of("max_pool", input.shape, dims, *windows))[0]
     return value
 
 
-@op("", small=_small_max_pool)
+@op("", value=_max_pool_value)
 def max_pool(
     input: Array,
     dims: int,

@@ -93,7 +93,7 @@ def _spread(g: Array, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
     return spread
 
 
-def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
+def _sum_value(input: Array, dim: Dims, keepdim: bool) -> Array:
     if dim is None and keepdim is False:
         # Into an array: NumPy would return a scalar, which takes longer to convert.
         return _add_up(input, None, None, np.empty((), input.dtype))
@@ -103,7 +103,7 @@ def _small_sum(input: Array, dim: Dims, keepdim: bool) -> Array:
     return value
 
 
-@op(small=_small_sum, limit=Limit("row_sums", "column_sums"))
+@op(value=_sum_value, limit=Limit("row_sums", "column_sums"))
 def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the sum over `dim`.
 

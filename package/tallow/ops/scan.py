@@ -59,11 +59,11 @@ def running(name: str, x: Array, axis: int) -> Array:
     return y
 
 
-def _small_cumsum(input: Array, dim: int) -> Array:
+def _cumsum_value(input: Array, dim: int) -> Array:
     return standard_order(np.add.accumulate(input, dim))
 
 
-@op("tl Tensor Tensor_", small=_small_cumsum, limit=RUNNING_SUMS)
+@op("tl Tensor Tensor_", value=_cumsum_value, limit=RUNNING_SUMS)
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`.
 

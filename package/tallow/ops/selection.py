@@ -97,7 +97,7 @@ def _where_value(condition: Array, input: Array, other: Array) -> Array:
     return select(condition, input, other)
 
 
-@op("", dtypes="promote", small=_where_value)
+@op("", dtypes="promote", value=_where_value)
 def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return `input` where the condition is true and `other` elsewhere, broadcast."""
     _check_mask("where", condition)
@@ -129,7 +129,7 @@ def _bound(bound: Any, input: Any, name: str) -> Any:
     return factor(bound, input, name) if is_number else bound
 
 
-def _small_clamp(input: Array, min: Array | Scalar | None, max: Array | Scalar | None) -> Array:
+def _clamp_value(input: Array, min: Array | Scalar | None, max: Array | Scalar | None) -> Array:
     # As arrays, because NumPy takes twice as long with a Python number and a small array.
     if type(min) is float:
         min = np.array(min, input.dtype)
@@ -142,7 +142,7 @@ def _small_clamp(input: Array, min: Array | Scalar | None, max: Array | Scalar |
 
 
 @op(
-    "tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False, small=_small_clamp,
+    "tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False, value=_clamp_value,
     limit=BOUNDS,
 )  # fmt: skip
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:

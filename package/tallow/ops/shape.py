@@ -41,14 +41,14 @@ def _reshape(input: Array, shape: Ints, name: str) -> Array:
     )
 
 
-def _small_reshape(input: Array, shape: Ints) -> Array:
+def _reshape_value(input: Array, shape: Ints) -> Array:
     value = input.reshape(shape)
     if value.shape != shape and min(shape) < -1:  # NumPy infers such a size too
         raise ShapeError("reshape: invalid shape dimension")
     return value
 
 
-@op(dtypes="keep", view=True, small=_small_reshape)
+@op(dtypes="keep", view=True, value=_reshape_value)
 def reshape(input: Array, shape: Ints) -> Result:
     """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
     from_shape = input.shape
@@ -121,14 +121,14 @@ def _unsqueezed(input: Array, dim: int) -> Array:
     return input.reshape(shape)
 
 
-@op(dtypes="keep", view=True, small=_unsqueezed)
+@op(dtypes="keep", view=True, value=_unsqueezed)
 def unsqueeze(input: Array, dim: int) -> Result:
     """Insert a dim of size 1 before position `dim`."""
     from_shape = input.shape
     return _unsqueezed(input, dim), lambda g: (g.reshape(from_shape),)
 
 
-@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"), small=np.ndarray.swapaxes)
+@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"), value=np.ndarray.swapaxes)
 def transpose(input: Array, dim0: int, dim1: int) -> Result:
     """Swap two dims."""
     first, second = normalize_dim(dim0, input.ndim, "transpose"), normalize_dim(dim1, input.ndim, "transpose")
@@ -137,7 +137,7 @@ def transpose(input: Array, dim0: int, dim1: int) -> Result:
     return input.swapaxes(first, second), lambda g: (g.swapaxes(first, second),)
 
 
-@op(dtypes="keep", view=True, small=np.ndarray.transpose)
+@op(dtypes="keep", view=True, value=np.ndarray.transpose)
 def permute(input: Array, dims: Ints) -> Result:
     """Reorder the dims: dim i of the result is dim dims[i] of the input."""
     ndim = input.ndim

@@ -24,14 +24,14 @@ def _required_dim(name: str, dim: int | None, input: Array) -> int:
     return normalize_dim(dim, input.ndim, name)
 
 
-def _small_softmax(input: Array, dim: int | None, dtype: object) -> Array:
+def _softmax_value(input: Array, dim: int | None, dtype: object) -> Array:
     if dim != -1 or not input.ndim:
         return softmax.function(input, dim)[0]
     value: Array = _softmax_of_rows(input)
     return value if value.flags.c_contiguous else standard_order(value)
 
 
-@op("tl Tensor special", halves=True, small=_small_softmax)
+@op("tl Tensor special", halves=True, value=_softmax_value)
 def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return exponential weights along `dim` that sum to one; `dtype` converts the input first.
 
@@ -117,14 +117,14 @@ def _softmax_backward(g: Array, y: Array) -> Array:
     return weighted
 
 
-def _small_log_softmax(input: Array, dim: int | None, dtype: object) -> Array:
+def _log_softmax_value(input: Array, dim: int | None, dtype: object) -> Array:
     if dim != -1 or not input.ndim or not input.size:
         return log_softmax.function(input, dim)[0]
     value: Array = _log_softmax_of_rows(input)
     return value if value.flags.c_contiguous else standard_order(value)
 
 
-@op("tl Tensor special", halves=True, small=_small_log_softmax)
+@op("tl Tensor special", halves=True, value=_log_softmax_value)
 def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers.
 

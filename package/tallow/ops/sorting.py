@@ -160,7 +160,7 @@ def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> 
     return pick_one(input, x, indices, axis, keepdim)
 
 
-def _small_max(input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
+def _max_value(input: Array, dim: int, keepdim: bool) -> tuple[Array, Array]:
     indices = np.asarray(input.argmax(index(dim), keepdims=keepdim)).astype(np.int64, copy=False)
     return _largest(input, dim, None, None, keepdim), indices
 
@@ -181,7 +181,7 @@ def _last_extreme(x: Array, indices: Array) -> Result:
     return (x.reshape(-1)[flat].reshape(indices.shape), indices), backward
 
 
-@op("", result=return_types.max, small=_small_max, limit=Limit("take_along"))
+@op("", result=return_types.max, value=_max_value, limit=Limit("take_along"))
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the maximum along `dim` and the index of the first one, which gets the gradient.
 
@@ -215,14 +215,14 @@ def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -
     return indices, None
 
 
-def _small_argmax(input: Array, dim: int | None, keepdim: bool) -> Array:
+def _argmax_value(input: Array, dim: int | None, keepdim: bool) -> Array:
     if keepdim is not False:
         return argmax.function(input, dim, keepdim)[0]
     indices = input.argmax(dim)
     return indices if indices.dtype == np.int64 else indices.astype(np.int64)
 
 
-@op(small=_small_argmax)
+@op(value=_argmax_value)
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
     """Return the index of the first maximum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 

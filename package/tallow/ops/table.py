@@ -20,8 +20,11 @@ Only the variables that the backward closure refers to are kept alive for backwa
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
+
+import numpy as np
 
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
@@ -41,6 +44,13 @@ RULES = {
     "divide": "as 'promote', and a Python number operand of integers is not converted; elsewhere it wraps around",
     "first": "as 'same', and the other operands are converted to the dtype of the first",
     "keep": "any dtype: elements are only moved, and nothing is converted",
+}
+# What computes `Op.value` -> NumPy's function that takes the array to write to.
+UFUNCS: dict[Any, np.ufunc] = {
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.truediv: np.divide,
 }
 INTEGERS = (int, "int", "int | None")  # annotations of attributes that a bool cannot be
 PLACES = {
@@ -113,6 +123,7 @@ class Op:
         "numbers_alone",
         "operands",
         "optional",
+        "optional_inplace",
         "parameters",
         "places",
         "plain",
@@ -121,8 +132,9 @@ class Op:
         "required",
         "result",
         "settings",
-        "small",
         "spread",
+        "ufunc",
+        "value",
         "view",
     )
 
@@ -137,7 +149,7 @@ class Op:
         aliases: Sequence[str] = (),
         halves: bool = False,
         reads_per_operand: bool = True,
-        small: Callable[..., Any] | None = None,
+        value: Callable[..., Any] | None = None,
         limit: Limit | None = None,
         differentiable: int | None = None,
         numbers_alone: bool = False,
@@ -156,12 +168,14 @@ class Op:
         self.result = result
         self.halves = halves
         self.reads_per_operand = reads_per_operand
-        self.small, self.limit = small, limit
+        self.value, self.limit = value, limit
+        self.ufunc = value if isinstance(value, np.ufunc) else UFUNCS.get(value)
         self.differentiable = differentiable
         self.numbers_alone = numbers_alone
         self.refuses = refuses
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None
+        self.optional_inplace: Any = None
         self.parameters = parameters_of(function, name)
         self.all_defaults = {p.name: p.default for p in self.parameters}
         parameters = [p for p in self.parameters if not p.is_keyword_only]
@@ -239,7 +253,7 @@ def op(
     aliases: Sequence[str] = (),
     halves: bool = False,
     reads_per_operand: bool = True,
-    small: Callable[..., Any] | None = None,
+    value: Callable[..., Any] | None = None,
     limit: Limit | None = None,
     differentiable: int | None = None,
     numbers_alone: bool = False,
@@ -259,10 +273,12 @@ def op(
         reads_per_operand: `backward` itself reads no array that a function it returns reads too. An array that only
             an unneeded gradient would read may then be overwritten before backward, as in PyTorch. Otherwise
             overwriting any saved array is an error.
-        small: computes the value alone, where nothing is recorded: usually a function of NumPy, called with the
-            arguments by position. Its arrays are NumPy's; of floats, except for ops that only move elements. What it
-            raises is dropped: the op is called then.
-        limit: of the kernels that `small` does without: it is called if the first operand is smaller.
+        value: computes the value without the closure, where nothing is recorded: a function of NumPy's arrays, called
+            with the arguments by position, and with floats, except by ops that only move elements. Keyword-only
+            arguments have their defaults then. Its arrays are new ones, except for a `view`. What it raises is dropped:
+            the op is called then.
+        limit: below it, `value` is what the table of kernels chooses, for the first operand; from it on the op chooses.
+            Without a limit, `value` asks the table itself.
         differentiable: the number of outputs through which gradients flow, the first ones; `backward` gets gradients
             of these only. Without it, all outputs.
         numbers_alone: all operands may be Python numbers; they become 0-d tensors, as in PyTorch. Otherwise at least
@@ -276,7 +292,7 @@ def op(
     def register(function: Callable[..., Result]) -> Op:
         op = Op(
             function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand,
-            small, limit, differentiable, numbers_alone, refuses,
+            value, limit, differentiable, numbers_alone, refuses,
         )  # fmt: skip
         if op.name in OPS:
             raise ArgumentError(

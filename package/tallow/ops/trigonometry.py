@@ -14,14 +14,14 @@ from tallow.ops.table import Result, op
 DEGREE = math.pi / 180
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.sin)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.sin)
 def sin(input: Array) -> Result:
     """Return the sine of angles in radians."""
     xp = array_module(input)
     return xp.sin(input), lambda g: (g * xp.cos(input),)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", small=np.cos)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.cos)
 def cos(input: Array) -> Result:
     """Return the cosine of angles in radians."""
     xp = array_module(input)
@@ -69,7 +69,7 @@ def cosh(input: Array) -> Result:
     return xp.cosh(input), lambda g: (g * xp.sinh(input),)
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float", small=np.tanh)
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", value=np.tanh)
 def tanh(input: Array) -> Result:
     """Return the hyperbolic tangent."""
     value = array_module(input).tanh(input)

@@ -13,8 +13,8 @@ import pytest
 import tallow as tl
 from tallow import kernels
 from tallow.core.apply import apply_generally, inplace_generally
-from tallow.core.short_source import LOCALS, RESERVED, Form, source_of
-from tallow.core.short_way import RUNTIME
+from tallow.core.short_runtime import RUNTIME
+from tallow.core.short_source import LOCALS, MOST_LINES, RESERVED, Form, source_of
 from tallow.errors import ArgumentError
 from tallow.ops.parameters import Parameter, Role
 from tallow.ops.table import OPS, Op
@@ -167,7 +167,7 @@ def test_a_user_op_with_names_of_the_source_goes_the_general_way() -> None:
 
     assert plus(tl.ones(2), tl.ones(2)).tolist() == [2.0, 2.0]
     assert "of_arrays" not in tl.op.source("plus")
-    assert {"of_arrays", "op", "small", "defaults", *RUNTIME} <= RESERVED
+    assert {"of_arrays", "op", "value_of", "defaults", *RUNTIME} <= RESERVED
     assert not RESERVED & LOCALS
 
 
@@ -183,8 +183,10 @@ def test_source_and_traceback() -> None:
 
 
 @pytest.mark.parametrize("form", Form)
-def test_the_source_of_each_op_compiles(form: Form) -> None:
+def test_the_source_of_each_op_compiles_and_is_short(form: Form) -> None:
     for op in OWN.values():
         operands = [p for p in op.parameters if p.is_operand]
         if form in (Form.function, Form.inplace) or (len(operands) > 1 and form in (Form.operator, Form.reflected)):
-            compile(source_of(op, form), op.name, "exec")
+            source = source_of(op, form)
+            compile(source, op.name, "exec")
+            assert len(source.splitlines()) <= MOST_LINES, source

@@ -83,7 +83,7 @@ CORE = (
     *("tallow.fx.passes.utils.matcher_utils", "tallow.fx.subgraph_rewriter"),
 )
 ABOVE = (
-    *("tallow.models", "tallow.models.parallel", "tallow.models.spoken", "tallow.models.stories"),
+    *("tallow.models", "tallow.models.parallel", "tallow.models.built_in.spoken", "tallow.models.built_in.stories"),
     *("tallow.models.whisper", "tallow.generation", "tallow.generation.constrain", "tallow.generation.tools"),
     *("tallow.peft", "tallow.training", "tallow.serving", "tallow.text", "tallow.audio"),
     *("tallow.hub", "tallow.io", "tallow.kernels", "tallow.compat", "tallow.errors"),

@@ -16,7 +16,7 @@ from tallow.io.whole_folder import atomic_folder
 from tallow.nn import Module
 from tallow.training import Settings, Training, follow
 
-MODELS = Path(__file__).resolve().parents[1] / "package" / "tallow" / "models"
+MODELS = Path(__file__).resolve().parents[1] / "package" / "tallow" / "models" / "built_in"
 CACHE = Path(os.environ.get("TALLOW_CACHE") or Path.home() / ".cache" / "tallow")
 BAD_INPUT = 2
 INTERRUPTED = 130

@@ -27,7 +27,7 @@ from glosses.corpus import Corpus  # noqa: E402
 from glosses.settings import Settings  # noqa: E402
 from glosses.training import Training, export  # noqa: E402
 
-from tallow.models.sentence import SentenceEncoder  # noqa: E402
+from tallow.models.encoders.sentence import SentenceEncoder  # noqa: E402
 
 
 def main() -> int:

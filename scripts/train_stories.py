@@ -30,7 +30,7 @@ from stories.settings import Settings  # noqa: E402
 from stories.training import Training, export  # noqa: E402
 
 import tallow as tl  # noqa: E402
-from tallow.models.llama import Llama  # noqa: E402
+from tallow.models.decoders.llama import Llama  # noqa: E402
 
 
 def main() -> int:

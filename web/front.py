@@ -11,7 +11,7 @@ from collections.abc import Generator
 import tallow as tl
 from tallow import Tensor, kernels
 from tallow.generation import Sampler, generate, timed
-from tallow.models import stories
+from tallow.models.built_in import stories
 
 STEPS = 256  # tokens of the prompt and the story, as on the page of stories
 SIZE, TURNS, REPEATS = 256, 5, 10

@@ -23,10 +23,11 @@ from tallow.generation import Sampler, generate
 from tallow.io import gguf
 from tallow.io.model_folder import memory_folder
 from tallow.io.source import Opened
-from tallow.models import SentenceEncoder, spoken, stories
+from tallow.models import SentenceEncoder
+from tallow.models.built_in import spoken, stories
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
-from tallow.models.sentence_folder import files_of
+from tallow.models.encoders.sentence_folder import files_of
 from tallow.models.whisper import Transcription, Whisper, WhisperConfig
 from tallow.models.whisper.model import GENERATION
 from tallow.text.whisper import VOCABULARIES, WhisperTokenizer
@@ -163,7 +164,7 @@ def plain(value: Any) -> Any:
 
 def _language_model(files: Files) -> CausalLM:
     """Return the model of a GGUF file, with its tokenizer. Quantised matrices are views of the file."""
-    from tallow.models import gguf_models  # not at the top: Python starts without it
+    from tallow.models.gguf import models as gguf_models  # not at the top: Python starts without it
 
     ((name, data),) = files.items()
     return gguf_models.language_model(gguf.load(Opened(data, name)))

@@ -66,7 +66,7 @@ def _row(case: str, threads: int, names: list[str], costs: list[turns.Cost]) -> 
 
 
 def tallow(threads: str, weights: str) -> Work:
-    from tallow.models.sentence import SentenceEncoder
+    from tallow.models.encoders.sentence import SentenceEncoder
     from tallow.text.tokenizer import Batch
 
     encoder = SentenceEncoder.from_pretrained(folder(), quant=None if weights == "float32" else weights)

@@ -133,7 +133,7 @@ def decode_int4(lib: Any, device: str, sizes: Sizes) -> Work:
 
 
 def _llama(lib: Any, device: str, sizes: Sizes) -> Any:
-    from tallow.models.llama import Llama, LlamaConfig
+    from tallow.models.decoders.llama import Llama, LlamaConfig
 
     V, D, F, layers, H = sizes.llama
     config = LlamaConfig(

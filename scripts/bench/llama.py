@@ -21,8 +21,8 @@ import numpy as np
 from bench.report import Row
 from tallow import kernels
 from tallow.generation import Sampler, generate
-from tallow.models import gguf_models
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
+from tallow.models.gguf import models as gguf_models
 
 NAME = "llama"
 BOS = 1

@@ -25,10 +25,11 @@ from stories.settings import Settings
 import tallow as tl
 from bench.report import Row
 from tallow.io.gguf import GGUF
-from tallow.models import AutoModel, Llama, stories
-from tallow.models.gguf_export import save_gguf
-from tallow.models.gguf_names import NAMES
-from tallow.models.gguf_recipes import RECIPES
+from tallow.models import AutoModel, Llama
+from tallow.models.built_in import stories
+from tallow.models.gguf.export import save_gguf
+from tallow.models.gguf.names import NAMES
+from tallow.models.gguf.recipes import RECIPES
 from tallow.text.llama2c import BOS
 
 NAME = "perplexity"

@@ -24,7 +24,7 @@ from bench.report import Row
 from tallow.io import gguf
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.kernels.quantized.gguf_blocks import FORMATS
-from tallow.models.gguf_recipes import Layers, formats_of, recipe_of
+from tallow.models.gguf.recipes import Layers, formats_of, recipe_of
 
 NAME = "quantised"
 LIBRARIES = {"tallow": "tallow", "llama_cpp": "llama_cpp"}

@@ -16,7 +16,7 @@ import tallow as tl
 from bench.report import Row
 from bench.timing import in_turn
 from tallow.models import BartConfig, BartForConditionalGeneration, T5Config, T5ForConditionalGeneration
-from tallow.models.seq2seq import Seq2SeqLM
+from tallow.models.seq2seq.model import Seq2SeqLM
 
 NAME = "seq2seq"
 TOKENS = 64

@@ -33,8 +33,8 @@ import numpy as np
 
 from bench import embeddings, turns
 from bench.report import Row
-from tallow.models import glosses
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.built_in import glosses
+from tallow.models.encoders.sentence import SentenceEncoder
 
 NAME = "serve"
 TOKENS, PROMPT = 64, "Once upon a time"
@@ -136,7 +136,7 @@ def _overhead(port: int, model: str | None, repeats: int) -> list[Row]:
         lm = AutoModel.from_pretrained(model)
         prompt = lm.tokenizer.encode(PROMPT)
     else:
-        from tallow.models import stories
+        from tallow.models.built_in import stories
 
         lm, words = stories.load()
         prompt = words.encode(PROMPT, bos=True)

@@ -35,7 +35,7 @@ from bench.report import Row
 from bench.turns import load_note
 from tallow.cli.site import build_site
 from tallow.cli.static_server import SiteHandler, SiteServer
-from tallow.models import stories
+from tallow.models.built_in import stories
 
 NAME = "start"
 ROOT = Path(__file__).resolve().parents[2]

@@ -22,7 +22,7 @@ from bench.timing import Timing
 from bench.whisper import TINY
 from tallow.generation import Sampler, generate
 from tallow.models import Llama, Whisper
-from tallow.models.llama import LlamaConfig
+from tallow.models.decoders.llama import LlamaConfig
 
 NAME = "threads"
 TOKENS = 16

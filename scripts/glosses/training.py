@@ -18,7 +18,7 @@ import tallow as tl
 from tallow import training
 from tallow.io import safetensors
 from tallow.io.whole_folder import atomic_folder
-from tallow.models.static_embedding import WEIGHT, StaticEmbedding
+from tallow.models.encoders.static_embedding import WEIGHT, StaticEmbedding
 from tallow.nn import functional as F
 from tallow.text.tokenizer import FILE
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tallow as tl
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
 from tallow.nn import functional as F
 
 from .corpus import Corpus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tallow import training
-from tallow.models.llama import LlamaConfig
+from tallow.models.decoders.llama import LlamaConfig
 
 
 @dataclass(frozen=True, kw_only=True)

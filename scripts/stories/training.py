@@ -9,8 +9,8 @@ import numpy as np
 
 import tallow as tl
 from tallow import training
-from tallow.models.llama import Llama
-from tallow.models.llama_formats import save_hugging_face
+from tallow.models.decoders.llama import Llama
+from tallow.models.decoders.llama_formats import save_hugging_face
 from tallow.nn import Embedding, Linear, RMSNorm
 from tallow.nn import functional as F
 

@@ -21,8 +21,9 @@ from tests.browser.sentence_folder import write_sentence_folder
 
 import tallow as tl
 from tallow.io import safetensors
-from tallow.models import SentenceEncoder, glosses
-from tallow.models.gguf_export import save_gguf
+from tallow.models import SentenceEncoder
+from tallow.models.built_in import glosses
+from tallow.models.gguf.export import save_gguf
 from tallow.text.gguf_tokenizer_export import gguf_entries
 
 PAGE = "wasm_examples/bert/"

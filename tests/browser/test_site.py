@@ -110,7 +110,12 @@ def test_parts_have_every_module_once(site_dir: Path) -> None:
             expected |= {root + name.replace("__pycache__/", "").replace(".cpython-314.pyc", ".pyc") for name in names}
     assert set(modules) == expected
     later = json.loads(files["packages.tgz"]["lib/python3.14/site-packages/later.json"])
-    samples = {"pydoc": "stdlib", "numpy.f2py": "numpy", "tallow.keras": "tallow", "tallow.models.spoken": "spoken"}
+    samples = {
+        "pydoc": "stdlib",
+        "numpy.f2py": "numpy",
+        "tallow.keras": "tallow",
+        "tallow.models.built_in.spoken": "spoken",
+    }
     assert samples.items() <= later.items()
     assert "lib/python3.14/site-packages/tallow/core/tensor.py" in files["tallow.tgz"]  # for tracebacks
 

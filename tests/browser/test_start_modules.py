@@ -32,8 +32,8 @@ UNWANTED = {
     "numpy.ma", "numpy.polynomial", "numpy.testing", "pydoc", "tallow.cli", "tallow.keras", "tallow.training",
     "tallow_cuda", "tarfile", "unittest", "xml",
 }  # fmt: skip
-UNWANTED_HERE = {"numpy.fft", "tallow.data", "tallow.distributed", "tallow.models.gguf_models", "urllib"}
-MODELS = {"tallow.models.glosses", "tallow.models.spoken", "tallow.models.stories"}
+UNWANTED_HERE = {"numpy.fft", "tallow.data", "tallow.distributed", "tallow.models.gguf.models", "urllib"}
+MODELS = {"tallow.models.built_in.glosses", "tallow.models.built_in.spoken", "tallow.models.built_in.stories"}
 FRONT = "front page"
 LEAN = (FRONT, "console", "llama2c")
 START = set(START_MODULES.read_text(encoding="utf-8").split())

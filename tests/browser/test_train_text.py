@@ -17,7 +17,7 @@ from tests.browser.dropping import drop
 
 import tallow as tl
 from tallow.io import safetensors
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.peft import PeftModel
 
 PAGE = "wasm_examples/train/"

@@ -22,7 +22,7 @@ from tallow.distributed.run import find_mpiexec
 from tallow.generation import generate
 from tallow.io import safetensors
 from tallow.models.auto import AutoModel
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 
 PROMPT = "Once upon a time there was a small model, and it was divided among two processes. "
 

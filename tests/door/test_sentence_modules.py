@@ -15,7 +15,7 @@ from support.hugging_face import SIZES, encoder_folder
 import tallow as tl
 from tallow.errors import CheckpointError
 from tallow.models import SentenceEncoder
-from tallow.models.sentence_parts import POOLINGS, Pooling
+from tallow.models.encoders.sentence_parts import POOLINGS, Pooling
 
 sentence_transformers = pytest.importorskip("sentence_transformers")
 parts = pytest.importorskip("sentence_transformers.sentence_transformer.modules")

@@ -32,9 +32,9 @@ from tallow.io.images import read_image
 from tallow.keras.models import load_model
 from tallow.keras.utils import load_img
 from tallow.models import AutoModel
+from tallow.models.decoders.llama_formats import save_hugging_face
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.generation_config import GenerationConfig
-from tallow.models.llama_formats import save_hugging_face
-from tallow.models.sentence import SentenceEncoder
 from tallow.peft import PeftModel
 from tallow.text import Tokenizer
 from tallow.text.llama2c import Llama2cTokenizer

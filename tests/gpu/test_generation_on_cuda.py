@@ -8,10 +8,10 @@ import pytest
 
 import tallow as tl
 from tallow.generation import PromptCache, beam_search, generate, generate_batch, speculate
-from tallow.models.falcon import Falcon, FalconConfig
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.mistral import Mistral, MistralConfig
-from tallow.models.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
+from tallow.models.decoders.falcon import Falcon, FalconConfig
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.mistral import Mistral, MistralConfig
+from tallow.models.decoders.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
 
 VOCAB = 31
 PROMPTS = [[3, 1, 4, 1, 5, 9, 2, 6], [5, 3], [5, 8, 9, 7]]

@@ -12,9 +12,9 @@ import tallow as tl
 from tallow.generation import generate
 from tallow.kernels.quantized.grouped_matrix import GroupedMatrix
 from tallow.models.auto import AutoModel
-from tallow.models.gguf_export import save_gguf
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.qwen import Qwen3, Qwen3Config
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.qwen import Qwen3, Qwen3Config
+from tallow.models.gguf.export import save_gguf
 from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLayer, BlockLinear
 from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
 

@@ -13,7 +13,7 @@ from support import streams_like
 import tallow as tl
 from tallow.errors import ArgumentError, DeviceError, GraphError, ShapeError
 from tallow.generation import PromptCache, generate
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.nn import functional as F
 from tallow.nn.quantization import Int4WeightOnlyConfig, quantize_
 

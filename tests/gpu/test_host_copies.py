@@ -14,8 +14,8 @@ from support import cupy_like, streams_like
 
 import tallow as tl
 from tallow import devices, nn
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.nn import functional as F
 
 Copies = Callable[[Callable[[], Any]], list[str]]

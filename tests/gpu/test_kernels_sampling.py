@@ -13,7 +13,7 @@ from tallow.dtypes import bfloat16, dtype, float32
 from tallow.errors import NumericError
 from tallow.generation import LogitBias, Sampler, generate, generate_batch, greedy, rules
 from tallow.generation.processors import Text
-from tallow.models.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
 
 WIDTHS = [1, 37, 4100]
 LIMITS: list[dict[str, Any]] = [

@@ -10,7 +10,7 @@ import pytest
 
 import tallow as tl
 from tallow.generation import decode_stream, generate
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.text.llama2c import Llama2cTokenizer
 
 SMALL = LlamaConfig(

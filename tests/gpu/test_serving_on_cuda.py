@@ -13,8 +13,8 @@ import tallow as tl
 from tallow.generation import Sampler, generate
 from tallow.generation.prefix_pages import PrefixPages
 from tallow.generation.slots import RowSlots, SeparateSlots, open_slots
-from tallow.models.falcon import Falcon, FalconConfig
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.falcon import Falcon, FalconConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.serving import TextEngine, TextModel, TextRequest, Update
 from tallow.serving.catalog import Catalog
 from tallow.text.stream_decoder import ByteDecoder, TextDecoder

@@ -16,8 +16,8 @@ from support.paths import ROOT
 WHOLE = [
     "tests/unit/autograd/test_engine.py",
     "tests/unit/keras/test_training.py",
-    "tests/unit/models/test_llama.py",
-    "tests/unit/models/test_whisper.py",
+    "tests/unit/models/decoders/test_llama.py",
+    "tests/unit/models/whisper/test_whisper.py",
     "tests/unit/nn/test_layers.py",
     "tests/unit/optim/test_optimizer.py",
 ]

@@ -15,7 +15,8 @@ from support.outputs import outputs_of, without_padding
 
 import tallow as tl
 from tallow import models
-from tallow.models import AutoModel, bert
+from tallow.models import AutoModel
+from tallow.models.encoders import bert
 
 # Both compute in float32; sums of up to 64 terms are taken in a different order.
 ATOL = 1e-4

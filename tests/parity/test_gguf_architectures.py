@@ -21,10 +21,10 @@ import tallow as tl
 from tallow.cli import main
 from tallow.errors import CheckpointError
 from tallow.models import AutoModel, BertForSequenceClassification
-from tallow.models.experts import Gate
-from tallow.models.gguf_names import NAMES
-from tallow.models.sentence import SentenceEncoder
-from tallow.models.sentence_parts import Pooling
+from tallow.models.decoders.experts import Gate
+from tallow.models.encoders.sentence import SentenceEncoder
+from tallow.models.encoders.sentence_parts import Pooling
+from tallow.models.gguf.names import NAMES
 from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear, widened_state
 
 transformers = pytest.importorskip("transformers")

@@ -20,9 +20,10 @@ from tallow.generation import generate
 from tallow.io.gguf import load as load_gguf
 from tallow.io.source import Opened
 from tallow.kernels.quantized.gguf_blocks import FORMATS
-from tallow.models import AutoModel, gguf_models
-from tallow.models.llama import Llama
-from tallow.models.llama_formats import save_hugging_face
+from tallow.models import AutoModel
+from tallow.models.decoders.llama import Llama
+from tallow.models.decoders.llama_formats import save_hugging_face
+from tallow.models.gguf import models as gguf_models
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 
 transformers = pytest.importorskip("transformers")

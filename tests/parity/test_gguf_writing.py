@@ -25,10 +25,11 @@ from tallow.cli import main
 from tallow.errors import ArgumentError, TallowWarning, TokenizerError
 from tallow.io import safetensors
 from tallow.io.gguf import GGUF
-from tallow.models import AutoModel, stories
-from tallow.models.gguf_export import save_gguf
-from tallow.models.gguf_importance import importance_of
-from tallow.models.gguf_recipes import RECIPES
+from tallow.models import AutoModel
+from tallow.models.built_in import stories
+from tallow.models.gguf.export import save_gguf
+from tallow.models.gguf.importance import importance_of
+from tallow.models.gguf.recipes import RECIPES
 from tallow.nn import functional as F
 from tallow.nn.block_layers import BlockLinear
 from tallow.text import Tokenizer

@@ -21,8 +21,8 @@ import tallow as tl
 from tallow.cli import main
 from tallow.io.gguf import GGUF
 from tallow.models import AutoModel
-from tallow.models.gguf_export import save_gguf
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.encoders.sentence import SentenceEncoder
+from tallow.models.gguf.export import save_gguf
 from tallow.nn.block_layers import widened_state
 
 transformers = pytest.importorskip("transformers")

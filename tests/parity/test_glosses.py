@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from tallow.cli import main
-from tallow.models import SentenceEncoder, glosses
+from tallow.models import SentenceEncoder
+from tallow.models.built_in import glosses
 
 pytest.importorskip("tokenizers")
 

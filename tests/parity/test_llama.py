@@ -13,8 +13,8 @@ import torch
 import tallow as tl
 from tallow import models
 from tallow.generation import generate
-from tallow.models.llama import Llama
-from tallow.models.llama_formats import save_hugging_face
+from tallow.models.decoders.llama import Llama
+from tallow.models.decoders.llama_formats import save_hugging_face
 
 transformers = pytest.importorskip("transformers")
 

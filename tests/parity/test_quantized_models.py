@@ -12,7 +12,8 @@ from support.paths import ROOT
 from tallow.audio.sound import Sound
 from tallow.cli import main
 from tallow.kernels.quantized.block_matrix import BlockMatrix
-from tallow.models import AutoModel, SentenceEncoder, Whisper, spoken
+from tallow.models import AutoModel, SentenceEncoder, Whisper
+from tallow.models.built_in import spoken
 from tallow.models.whisper import transcribe
 
 pytestmark = pytest.mark.cpu("quantised blocks compute on the CPU")

@@ -11,7 +11,7 @@ from support.chats import save_tokenizer
 from support.model_pairs import GPT2_SIZES, LLAMA_SIZES
 
 from tallow.models import SentenceEncoder
-from tallow.models.sentence_parts import POOLINGS
+from tallow.models.encoders.sentence_parts import POOLINGS
 from tallow.text import Tokenizer
 
 transformers = pytest.importorskip("transformers")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.models import spoken
+from tallow.models.built_in import spoken
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

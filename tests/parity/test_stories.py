@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.models import stories
+from tallow.models.built_in import stories
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -13,7 +13,7 @@ import transformers
 import tallow as tl
 from tallow.cli import main
 from tallow.models import AutoModel
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.training import LanguageModelSettings, LanguageModelTraining, learning_rate_factor
 from tallow.training.processes import Processes
 from tallow.training.texts import Rows

@@ -18,7 +18,7 @@ from spoken.settings import Settings
 
 from tallow.audio import write_wav
 from tallow.audio.sound import SAMPLE_RATE_HZ
-from tallow.models import spoken
+from tallow.models.built_in import spoken
 from tallow.models.whisper import Whisper, transcribe
 from tallow.models.whisper.transcribe import TranscribeOptions
 

@@ -28,8 +28,8 @@ from support.paths import ROOT
 
 import tallow as tl
 from tallow.errors import ArgumentError
-from tallow.models import stories as packaged
-from tallow.models.llama import Llama
+from tallow.models.built_in import stories as packaged
+from tallow.models.decoders.llama import Llama
 from tallow.text.llama2c import BOS, Llama2cTokenizer
 
 TINY = Settings(

@@ -12,7 +12,7 @@ from support.small_encoder import small_encoder
 from support.small_server import KEY, Running, running, story_teller
 
 import tallow as tl
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.serving.catalog import Catalog, built_in_speech
 from tallow.serving.encoding import embedder
 from tallow.serving.http.app import make_app

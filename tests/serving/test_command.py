@@ -21,7 +21,7 @@ from support.small_server import HANG_S
 import tallow as tl
 from tallow.io import safetensors
 from tallow.models.auto import AutoModel
-from tallow.models.qwen import Qwen3, Qwen3Config
+from tallow.models.decoders.qwen import Qwen3, Qwen3Config
 
 
 def test_the_guide_and_the_end(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from support.own_loop import run_coroutine
 from support.small_server import KEY, Running
 
 from tallow.generation import Sampler, decode_stream, generate
-from tallow.models import spoken
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.built_in import spoken
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.whisper import transcribe
 
 PROMPT = "Once upon a time"

@@ -15,7 +15,7 @@ from openai import OpenAI
 from support import other_clients, pythons
 from support.small_server import KEY, Running
 
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.encoders.sentence import SentenceEncoder
 
 CLIENTS = ["langchain-openai==1.7.4", "litellm==1.110.2", "instructor==1.17.0", "text-generation==0.7.0"]
 Ask = Callable[[str], dict[str, Any]]

@@ -21,7 +21,7 @@ import tallow as tl
 from tallow.audio import Sound
 from tallow.audio.mel import MelWindows
 from tallow.errors import AudioError
-from tallow.models import spoken
+from tallow.models.built_in import spoken
 from tallow.models.whisper import Transcript, Transcription, decoding, transcribe
 from tallow.serving import speech
 from tallow.serving.catalog import built_in_speech

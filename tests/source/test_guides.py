@@ -24,7 +24,7 @@ from support.paths import ROOT
 from support.small_models import ENTRIES
 
 from tallow import cli
-from tallow.models import spoken
+from tallow.models.built_in import spoken
 
 DOCS = ROOT / "docs"
 PAGES = {page.stem: page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))}

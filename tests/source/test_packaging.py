@@ -25,9 +25,9 @@ from tallow.cli.browser_wheel import SiteError, pack_wheel
 MAX_BYTES = 2.8 * 2**20  # a tenth of it are float kernels for AVX-512
 # The models, and the recordings that the speech page plays to its model.
 MAX_MODEL_BYTES = {
-    "tallow/models/glosses/": 1_500_000,
-    "tallow/models/stories/": 2_000_000,
-    "tallow/models/spoken/": 3_000_000,
+    "tallow/models/built_in/glosses/": 1_500_000,
+    "tallow/models/built_in/stories/": 2_000_000,
+    "tallow/models/built_in/spoken/": 3_000_000,
     "wasm_examples/whisper/samples/": 250_000,
 }
 PAGES = "tallow/_site.tar.xz"
@@ -231,7 +231,7 @@ def test_pages_install_the_same_files_from_each_source(
     """The site's builder packs them from a wheel, `tallow demo` from the running checkout."""
     wheel_path = pack_wheel(tmp_path, source and request.getfixturevalue(source))
     assert names(wheel_path) == for_pages
-    assert {"tallow_cuda/__init__.py", "tallow/models/stories/model.safetensors", *WASM} <= for_pages
+    assert {"tallow_cuda/__init__.py", "tallow/models/built_in/stories/model.safetensors", *WASM} <= for_pages
     with zipfile.ZipFile(wheel_path) as archive:
         assert archive.testzip() is None
 

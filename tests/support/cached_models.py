@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from tallow.models.falcon import Falcon, FalconConfig
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
-from tallow.models.mistral import Mistral, MistralConfig
+from tallow.models.decoders.falcon import Falcon, FalconConfig
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.decoders.mistral import Mistral, MistralConfig
 
 VOCAB = 29
 CONTEXT = 200

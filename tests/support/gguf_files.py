@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tallow.io import llama2c
-from tallow.models.llama import LLAMA2C_NAMES
+from tallow.models.decoders.llama import LLAMA2C_NAMES
 
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 

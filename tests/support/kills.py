@@ -26,10 +26,11 @@ import tallow as tl
 from tallow.cli import main
 from tallow.errors import TallowError
 from tallow.io import whole_folder
-from tallow.models import AutoModel, bert
-from tallow.models.llama import Llama, LlamaConfig
-from tallow.models.llama_formats import save_hugging_face
-from tallow.models.sentence import SentenceEncoder
+from tallow.models import AutoModel
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama_formats import save_hugging_face
+from tallow.models.encoders import bert
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.peft import LoraConfig, PeftModel, get_peft_model
 from tallow.training.export import export
 from tallow.training.vocabulary import write_byte_vocabulary

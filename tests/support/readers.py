@@ -40,21 +40,13 @@ from tallow.io.contents import contents
 from tallow.io.model_folder import load_folder
 from tallow.io.named import named_tensors
 from tallow.io.stored import stored_folder
-from tallow.models import (
-    AutoModel,
-    CLIPModel,
-    CLIPVisionModel,
-    Dinov2Model,
-    Llama,
-    ViTModel,
-    Whisper,
-    gguf_models,
-)
+from tallow.models import AutoModel, CLIPModel, CLIPVisionModel, Dinov2Model, Llama, ViTModel, Whisper
 from tallow.models.causal_lm import CausalLM
+from tallow.models.encoders.sentence_folder import encoder_files, files_of, modules_of
+from tallow.models.encoders.sentence_parts import Dense, Pooling
 from tallow.models.generation_config import GenerationConfig
-from tallow.models.sentence_folder import encoder_files, files_of, modules_of
-from tallow.models.sentence_parts import Dense, Pooling
-from tallow.models.seq2seq import Seq2SeqLM
+from tallow.models.gguf import models as gguf_models
+from tallow.models.seq2seq.model import Seq2SeqLM
 from tallow.optim import lr_scheduler
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tallow as tl
-from tallow.models import bert
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.encoders import bert
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.text.marks import Marks, PostProcessor, Text
 from tallow.text.tokenizer import Tokenizer
 from tallow.text.tokenizer_engines import Token

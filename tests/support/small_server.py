@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from openai import OpenAI
 from starlette.applications import Starlette
 
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.serving import TextEngine, TextModel
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.limits import Deadlines, Room, room

@@ -20,7 +20,7 @@ from tallow.io import gguf
 from tallow.io.model_folder import check_head, memory_folder
 from tallow.io.source import Opened
 from tallow.models import SentenceEncoder, glosses
-from tallow.models.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
+from tallow.models.encoders.sentence_folder import CONFIG, encoder_class, files_of, transformer_class
 
 GGUF_FILE = "model.gguf"
 

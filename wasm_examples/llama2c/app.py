@@ -16,7 +16,7 @@ from tallow.io import gguf, llama2c
 from tallow.io.source import Opened
 from tallow.models import stories
 from tallow.models.causal_lm import CausalLM
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
 from tallow.text.llama2c import Llama2cTokenizer
 
 # Forty times the size of Llama 2's tokenizer. A larger file was chosen by mistake and is not read.

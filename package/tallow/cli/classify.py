@@ -19,7 +19,7 @@ from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import one_line, print_json, report
 from tallow.errors import ImageError, escaped_line
 from tallow.io.images import read_image
-from tallow.models.images import TEMPLATE, ImageClassifier
+from tallow.models.vision.images import TEMPLATE, ImageClassifier
 
 FAILED = 1
 

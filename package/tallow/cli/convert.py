@@ -43,14 +43,14 @@ from tallow.io.model_folder import NAMES, copy_descriptions, has_weights, load_f
 from tallow.io.named import named_tensors
 from tallow.io.regular import copy_regular
 from tallow.io.whole_folder import atomic_folder
-from tallow.models import gguf_models
 from tallow.models.auto import AutoModel
 from tallow.models.config import CONFIG, DTYPE_NAMES, read_entries, write_entries
-from tallow.models.gguf_recipes import recipe_of
-from tallow.models.llama import Llama
-from tallow.models.llama_formats import hugging_face_form, llama2c_form
+from tallow.models.decoders.llama import Llama
+from tallow.models.decoders.llama_formats import hugging_face_form, llama2c_form
+from tallow.models.encoders.sentence_folder import parts_of
+from tallow.models.gguf import models as gguf_models
+from tallow.models.gguf.recipes import recipe_of
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.sentence_folder import parts_of
 from tallow.text import tokenizer, tokenizer_folder
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer

@@ -17,7 +17,7 @@ from tallow.errors import ArgumentError, DistributedError
 from tallow.generation.prefix_pages import PrefixPages
 from tallow.hub import local_model
 from tallow.models.auto import model_class
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
 from tallow.models.parallel import TensorParallelLlama
 from tallow.serving.divided import ENDLESS, open_divided_slots
 from tallow.training.processes import Processes

@@ -17,8 +17,8 @@ from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import lines_of_stdin, print_json, report
 from tallow.errors import ArgumentError
 from tallow.io.atomic import atomic_write
-from tallow.models import glosses
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.built_in import glosses
+from tallow.models.encoders.sentence import SentenceEncoder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,11 +17,11 @@ from tallow.core.creation import tensor
 from tallow.errors import ArgumentError, escaped_line
 from tallow.hub import local_folder
 from tallow.models.auto import model_class
-from tallow.models.bert import BertForMaskedLM, BertForPreTraining
-from tallow.models.distilbert import DistilBertForMaskedLM
-from tallow.models.modernbert import ModernBertForMaskedLM
+from tallow.models.encoders.bert import BertForMaskedLM, BertForPreTraining
+from tallow.models.encoders.distilbert import DistilBertForMaskedLM
+from tallow.models.encoders.modernbert import ModernBertForMaskedLM
+from tallow.models.encoders.roberta import RobertaForMaskedLM
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.roberta import RobertaForMaskedLM
 from tallow.nn import functional as F
 from tallow.text.tokenizer import Tokenizer
 

@@ -34,10 +34,10 @@ from tallow.cli.terminal import print_text, prompt_from_stdin, report
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler, generate, timed
 from tallow.io.gguf import is_gguf
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
-from tallow.models.llama import Llama
-from tallow.models.seq2seq import Seq2SeqLM
+from tallow.models.decoders.llama import Llama
+from tallow.models.seq2seq.model import Seq2SeqLM
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.text.tokenizer import Tokenizer
 

@@ -21,14 +21,14 @@ from tallow.io.source import open_source
 from tallow.models.auto import AutoModel, model_class
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
-from tallow.models.gguf_config import vocabulary_size
-from tallow.models.gguf_export import file_targets, model_targets
-from tallow.models.gguf_importance import importance_of
-from tallow.models.gguf_names import POOLINGS
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
+from tallow.models.encoders.sentence_folder import modules_of
+from tallow.models.encoders.sentence_parts import Pooling
+from tallow.models.gguf.config import vocabulary_size
+from tallow.models.gguf.export import file_targets, model_targets
+from tallow.models.gguf.importance import importance_of
+from tallow.models.gguf.names import POOLINGS
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.sentence_folder import modules_of
-from tallow.models.sentence_parts import Pooling
 from tallow.text import tokenizer_folder
 from tallow.text.gguf_tokenizer_export import gguf_entries
 from tallow.text.llama2c import Llama2cTokenizer

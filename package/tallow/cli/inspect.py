@@ -21,8 +21,8 @@ from tallow.io.non_finite import non_finite
 from tallow.io.safetensors import FOREIGN
 from tallow.models.auto import AutoModel, model_class
 from tallow.models.config import CONFIG
+from tallow.models.encoders.sentence_folder import modules_of, parts_of
 from tallow.models.loading_report import LoadingReport
-from tallow.models.sentence_folder import modules_of, parts_of
 
 LONGEST = 100  # characters shown of a value
 SIZED = {*TYPES.values()}  # formats of GGUF whose sizes are known

@@ -12,12 +12,12 @@ from tallow.cli.quant import add_quant_option
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler
 from tallow.hub import local_model
-from tallow.models import gguf_models
 from tallow.models.auto import model_class
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.generation_config import GenerationConfig
+from tallow.models.gguf import models as gguf_models
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.seq2seq import Seq2SeqLM
+from tallow.models.seq2seq.model import Seq2SeqLM
 
 M = TypeVar("M", bound=PretrainedModel)
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tallow.cli.static_server import MODELS
 from tallow.errors import ArgumentError, CheckpointError, TokenizerError
 from tallow.io import llama2c
-from tallow.models.sentence_folder import encoder_files
+from tallow.models.encoders.sentence_folder import encoder_files
 from tallow.text.llama2c import Llama2cTokenizer
 
 

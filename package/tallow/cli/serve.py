@@ -38,9 +38,9 @@ from tallow.generation.slots import Slots, open_slots
 from tallow.io.regular import regular
 from tallow.kernels import library
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
-from tallow.models.sentence import SentenceEncoder
-from tallow.models.sparse_encoder import SparseEncoder
-from tallow.models.text_classifier import TextClassifier
+from tallow.models.encoders.sentence import SentenceEncoder
+from tallow.models.encoders.sparse_encoder import SparseEncoder
+from tallow.models.encoders.text_classifier import TextClassifier
 from tallow.models.whisper import Whisper
 from tallow.serving.catalog import GLOSSES, Catalog, built_in_encoder, built_in_speech, built_in_texts
 from tallow.serving.encoding import embedder, labeller, weigher

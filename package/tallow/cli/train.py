@@ -41,7 +41,7 @@ from tallow.hub import local_model
 from tallow.io.atomic import made_folder
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.peft.config import ADAPTER_CONFIG
 from tallow.peft.peft_model import PeftModel
 from tallow.random import manual_seed

@@ -24,7 +24,7 @@ from tallow.cli.progress import Progress
 from tallow.cli.terminal import one_line, report, write_json
 from tallow.errors import ArgumentError, AudioError, MissingPackageError
 from tallow.io.atomic import atomic_write, made_folder
-from tallow.models import spoken
+from tallow.models.built_in import spoken
 from tallow.models.whisper import Transcription, Whisper
 from tallow.models.whisper.transcribe import temperatures_from
 from tallow.models.whisper.writers import WRITERS

@@ -1,4 +1,11 @@
-"""Models, one file per architecture. `AutoModel` detects the architecture of a folder."""
+"""Models, one file per architecture. `AutoModel` detects the architecture of a folder.
+
+decoders, encoders, seq2seq, vision, whisper    the architectures, and the bases of each kind
+gguf                                            reads and writes GGUF files
+built_in                                        the models that come with the package
+
+The other files are what all of them have in common: configs, loading and generation.
+"""
 
 from tallow.core.lazy_names import names_of
 
@@ -20,40 +27,46 @@ def _decoders(*names: str) -> tuple[str, ...]:
 
 _CLASSES = {
     "auto": ("AutoModel",),
-    "bart": ("BartConfig", "BartForConditionalGeneration"),
-    "bert": ("BertConfig", "BertForPreTraining", "BertLMHeadModel", *(f"Bert{head}" for head in ENCODER_HEADS)),
-    "clip": (
+    "whisper": ("Whisper", "WhisperConfig"),
+    "decoders.falcon": _decoders("Falcon"),
+    "decoders.gemma": _decoders("Gemma"),
+    "decoders.gemma2": _decoders("Gemma2"),
+    "decoders.gemma3": _decoders("Gemma3"),
+    "decoders.gpt2": _decoders("GPT2"),
+    "decoders.llama": _decoders("Llama"),
+    "decoders.mistral": _decoders("Mistral"),
+    "decoders.mixtral": _decoders("Mixtral"),
+    "decoders.olmoe": _decoders("Olmoe"),
+    "decoders.phi3": _decoders("Phi3"),
+    "decoders.qwen": _decoders("Qwen2", "Qwen3"),
+    "decoders.qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
+    "encoders.bert": (
+        *("BertConfig", "BertForPreTraining", "BertLMHeadModel"),
+        *(f"Bert{head}" for head in ENCODER_HEADS),
+    ),
+    "encoders.distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
+    "encoders.modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),
+    "encoders.roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
+    "encoders.sentence": ("SentenceEncoder",),
+    "encoders.sparse_encoder": ("SparseEncoder",),
+    "encoders.text_classifier": ("TextClassifier",),
+    "seq2seq.bart": ("BartConfig", "BartForConditionalGeneration"),
+    "seq2seq.marian": ("MarianConfig", "MarianMTModel"),
+    "seq2seq.t5": ("T5Config", "T5EncoderModel", "T5ForConditionalGeneration"),
+    "vision.clip": (
         *("CLIPConfig", "CLIPModel"),
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),
     ),
-    "dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
-    "distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
-    "falcon": _decoders("Falcon"),
-    "gemma": _decoders("Gemma"),
-    "gemma2": _decoders("Gemma2"),
-    "gemma3": _decoders("Gemma3"),
-    "gpt2": _decoders("GPT2"),
-    "image_processor": ("ImageProcessor",),
-    "images": ("ImageClassifier", "ImageEncoder"),
-    "llama": _decoders("Llama"),
-    "marian": ("MarianConfig", "MarianMTModel"),
-    "mistral": _decoders("Mistral"),
-    "mixtral": _decoders("Mixtral"),
-    "modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),
-    "olmoe": _decoders("Olmoe"),
-    "phi3": _decoders("Phi3"),
-    "qwen": _decoders("Qwen2", "Qwen3"),
-    "qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
-    "sentence": ("SentenceEncoder",),
-    "sparse_encoder": ("SparseEncoder",),
-    "t5": ("T5Config", "T5EncoderModel", "T5ForConditionalGeneration"),
-    "text_classifier": ("TextClassifier",),
-    "vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
-    "whisper": ("Whisper", "WhisperConfig"),
-    "roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
+    "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
+    "vision.image_processor": ("ImageProcessor",),
+    "vision.images": ("ImageClassifier", "ImageEncoder"),
+    "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
-_LAZY |= {module: f"tallow.models.{module}" for module in (*_CLASSES, "gguf_models", "glosses", "spoken", "stories")}
+# Modules keep the names that they had before they lay in folders.
+_MODULES = (*_CLASSES, "built_in.glosses", "built_in.spoken", "built_in.stories")
+_LAZY |= {module.rpartition(".")[2]: f"tallow.models.{module}" for module in _MODULES}
+_LAZY |= {f"gguf_{name}": f"tallow.models.gguf.{name}" for name in ("export", "models")}
 
 __all__ = list(_LAZY)
 

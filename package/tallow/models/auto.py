@@ -8,8 +8,8 @@ from typing import Any
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.hub import local_model
-from tallow.models import gguf_models
 from tallow.models.config import CONFIG, read_entries
+from tallow.models.gguf import models as gguf_models
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.quantize import check_quant
 

@@ -19,7 +19,7 @@ from tallow.fused.explanation import LayerReport, explanation
 from tallow.fused.steps import MOST_ROWS, DecodeStep
 from tallow.generation import LogitsProcessor, PromptCache, Sample
 from tallow.kernels.fallback import check_fallback
-from tallow.models.decoder import DERIVED, DecoderHead
+from tallow.models.decoders.decoder import DERIVED, DecoderHead
 from tallow.models.pretrained import tied_logits
 from tallow.models.text_generation import TextGeneration
 from tallow.nn.block_layers import block_notes

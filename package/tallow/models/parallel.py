@@ -21,7 +21,7 @@ from tallow.distributed.groups import member
 from tallow.errors import ArgumentError
 from tallow.io.stored import StoredTensor, stored_folder
 from tallow.models.causal_lm import CacheShape
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.nn import functional as F
 from tallow.nn.parallel.linear import ColumnParallelLinear, RowParallelLinear, VocabParallelEmbedding
 from tallow.nn.parallel.regions import Share, copy_to_group, gather_from_group

@@ -17,7 +17,7 @@ from tallow.kernels.quantized.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import loading
 from tallow.models.config import Config
-from tallow.models.encoder_layers import EncoderLayers
+from tallow.models.encoders.encoder_layers import EncoderLayers
 from tallow.models.loading_report import LoadingReport
 from tallow.models.quantize import block_format
 from tallow.nn import functional as F

@@ -12,7 +12,7 @@ from typing import Any
 
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, CheckpointError
-from tallow.models.llama_formats import PROJECTIONS, reordered
+from tallow.models.decoders.llama_formats import PROJECTIONS, reordered
 from tallow.models.ties import are_equal
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear

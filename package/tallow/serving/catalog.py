@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.audio.mel import MelWindows
 from tallow.audio.sound import SAMPLE_RATE_HZ
-from tallow.models import glosses, spoken, stories
+from tallow.models.built_in import glosses, spoken, stories
 from tallow.serving.encoding import Embedder, Labeller, Rows, Weigher, embedder
 from tallow.serving.engine import TextEngine
 from tallow.serving.requests import TextRequest, Update

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from tallow.models.sentence import SentenceEncoder
-from tallow.models.sparse_encoder import SparseEncoder
+from tallow.models.encoders.sentence import SentenceEncoder
+from tallow.models.encoders.sparse_encoder import SparseEncoder
+from tallow.models.encoders.text_classifier import TextClassifier
 from tallow.models.text_batches import TextBatches, Vectors
-from tallow.models.text_classifier import TextClassifier
 from tallow.serving.worker import GroupWorker
 from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch

@@ -10,8 +10,8 @@ from tallow.io.model_folder import copy_descriptions
 from tallow.io.whole_folder import atomic_folder
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG, DTYPE_NAMES, read_entries, write_entries
-from tallow.models.llama import Llama
-from tallow.models.llama_formats import save_hugging_face
+from tallow.models.decoders.llama import Llama
+from tallow.models.decoders.llama_formats import save_hugging_face
 
 
 def export(model: CausalLM, folder: Path) -> None:

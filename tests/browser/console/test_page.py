@@ -18,7 +18,7 @@ from tests.browser.conftest import START_MS, serving
 from tests.browser.consoles import ENDLESS, PAGE, Console
 from tests.browser.hub import Hub
 
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.text import Tokenizer
 
 

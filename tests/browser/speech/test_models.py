@@ -14,7 +14,7 @@ from tests.browser.host import Host, hosting
 from tests.browser.hub import Hub
 from tests.browser.listening import PAGE, Listener
 
-from tallow.models import spoken
+from tallow.models.built_in import spoken
 
 
 @pytest.fixture

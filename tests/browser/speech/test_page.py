@@ -23,7 +23,8 @@ from tests.browser.hub import Hub
 from tests.browser.listening import MOST_WRONG, PAGE, PHRASES, RATE, Listener, say, words_wrong
 
 from tallow.audio import write_wav
-from tallow.models import Whisper, spoken
+from tallow.models import Whisper
+from tallow.models.built_in import spoken
 from tallow.models.whisper import Segment, Transcript, transcribe
 from tallow.models.whisper.writers import WRITERS
 

@@ -21,7 +21,7 @@ import tallow as tl
 from tallow import kernels
 from tallow.errors import CheckpointError, WorkerError
 from tallow.generation import generate
-from tallow.models import stories
+from tallow.models.built_in import stories
 
 REFUSED = b"refuse me"
 

@@ -15,7 +15,7 @@ import tallow.distributed as dist
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.generation import generate
 from tallow.io import stored
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
 from tallow.models.parallel import TensorParallelLlama
 from tallow.nn import functional as F
 

@@ -13,7 +13,7 @@ import tallow as tl
 import tallow.distributed as dist
 from tallow.data import DistributedSampler
 from tallow.errors import DistributedError
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.nn import functional as F
 from tallow.nn.parallel import DistributedDataParallel
 from tallow.nn.parallel.reducer import split

@@ -9,8 +9,8 @@ from support.full_disk import ERROR, a_full_disk
 
 from tallow.cli import main
 from tallow.io.gguf import GGUF
-from tallow.models import stories
-from tallow.models.gguf_export import save_gguf
+from tallow.models.built_in import stories
+from tallow.models.gguf.export import save_gguf
 
 LIMIT = 100_000  # bytes; less than the story model in any type takes
 

@@ -13,7 +13,7 @@ import pytest
 from tallow import cli
 from tallow.cli.offers import offers_of
 from tallow.io.llama2c import ROTARY_TABLES, Header, save
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.text.llama2c import Llama2cTokenizer
 
 pytestmark = pytest.mark.native

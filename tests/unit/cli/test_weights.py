@@ -15,7 +15,7 @@ from tallow.cli import convert, main, writing
 from tallow.cli.progress import Progress
 from tallow.io import gguf, llama2c, safetensors
 from tallow.io.contents import contents
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 
 SIZES = {
     "vocab_size": 20,

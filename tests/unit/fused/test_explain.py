@@ -13,12 +13,12 @@ from tallow import kernels, nn
 from tallow.devices import to_host
 from tallow.errors import KernelUnavailable
 from tallow.generation import generate, generate_batch
-from tallow.models.bert import BertConfig, BertModel
 from tallow.models.causal_lm import CausalLM
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
-from tallow.models.mistral import Mistral, MistralConfig
-from tallow.models.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.decoders.mistral import Mistral, MistralConfig
+from tallow.models.decoders.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
+from tallow.models.encoders.bert import BertConfig, BertModel
 from tallow.models.whisper import Whisper, WhisperConfig
 from tallow.models.whisper.steps import Steps
 

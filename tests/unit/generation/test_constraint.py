@@ -15,7 +15,7 @@ from tallow.generation import Sampler, Text, generate, generate_batch
 from tallow.generation.constrain import Constraint, Grammar, Vocabulary, choices, json_object, json_schema, regex
 from tallow.generation.constrain import constraint as constraint_module
 from tallow.generation.constrain.work import MAX_PER_TOKEN
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.text.llama2c import Llama2cTokenizer
 
 STOPS = [1, 2]

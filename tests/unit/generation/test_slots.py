@@ -12,9 +12,9 @@ from tallow.generation import generate, open_slots
 from tallow.generation.prefix_pages import PAGE, PrefixPages
 from tallow.generation.slots import LEAST_ROWS, SeparateSlots, SharedSlots
 from tallow.models.causal_lm import CausalLM
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
-from tallow.models.mistral import Mistral, MistralConfig
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.decoders.mistral import Mistral, MistralConfig
 from tallow.models.quantize import block_format
 from tallow.nn.quantization import BlockConfig, quantize_
 

@@ -23,7 +23,7 @@ from tallow.io import atomic
 from tallow.io.atomic import atomic_write
 from tallow.keras.callbacks import BackupAndRestore, Callback, ModelCheckpoint
 from tallow.keras.utils import save_img
-from tallow.models.llama_formats import save_hugging_face
+from tallow.models.decoders.llama_formats import save_hugging_face
 from tallow.training.plot import plot_losses
 
 pytestmark = pytest.mark.native  # about POSIX's file systems

@@ -19,7 +19,7 @@ from tallow.io import whole_folder
 from tallow.io.atomic import ABANDONED_S
 from tallow.io.whole_folder import aside, atomic_folder
 from tallow.models import AutoModel
-from tallow.models.llama_formats import save_hugging_face
+from tallow.models.decoders.llama_formats import save_hugging_face
 
 # Each writer where folders can be exchanged, and two of them in each other way: 248 kills.
 KILLED = [(writer, "exchange") for writer in kills.WRITERS]

@@ -18,6 +18,7 @@ from tallow.models import AutoModel
 from tallow.models.auto import MODEL_TYPES
 from tallow.models.config import Config
 from tallow.models.pretrained import PretrainedModel
+from tallow.models.seq2seq.model import Seq2SeqLM
 
 MIB = 2**20
 
@@ -62,7 +63,7 @@ def test_huge_sizes_in_a_config_take_no_memory(name: str, tmp_path: Path) -> Non
                     model = model_class.from_pretrained(folder)
                     if isinstance(model, models.causal_lm.CausalLM):
                         list(generate(model, [1, 3], max_tokens=3))
-                    if isinstance(model, models.seq2seq.Seq2SeqLM):
+                    if isinstance(model, Seq2SeqLM):
                         list(model.generate_ids([1, 3], max_tokens=3))
                 except TallowError:
                     pass

@@ -23,7 +23,7 @@ from tallow.errors import CheckpointError, TallowError, TallowWarning
 from tallow.io import safetensors
 from tallow.models import config as config_module
 from tallow.models.config import Config
-from tallow.models.dinov2 import DropPath
+from tallow.models.vision.dinov2 import DropPath
 
 # By model: entries of public files that neither transformers nor tallow reads.
 UNREAD: dict[str, dict[str, Any]] = {

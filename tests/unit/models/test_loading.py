@@ -13,9 +13,12 @@ import tallow as tl
 from tallow import nn
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
-from tallow.models import AutoModel, bart, bert, distilbert, falcon, gpt2, qwen, roberta
+from tallow.models import AutoModel
 from tallow.models.auto import ARCHITECTURES, MODEL_TYPES, model_class
 from tallow.models.config import Config
+from tallow.models.decoders import falcon, gpt2, qwen
+from tallow.models.encoders import bert, distilbert, roberta
+from tallow.models.seq2seq import bart
 from tallow.nn import init
 
 BERT = {

@@ -18,8 +18,8 @@ from tallow.io import gguf
 from tallow.io.non_finite import non_finite
 from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import AutoModel
-from tallow.models.gguf_export import save_gguf
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.gguf.export import save_gguf
 
 SIZES = {"vocab_size": 40, "hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 2}
 SIZES |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 16}

@@ -15,12 +15,12 @@ from tallow import kernels, nn
 from tallow.errors import ArgumentError, KernelUnavailable
 from tallow.generation import generate
 from tallow.models import Whisper
-from tallow.models.bert import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel
-from tallow.models.distilbert import DistilBertConfig, DistilBertModel
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.encoders.bert import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel
+from tallow.models.encoders.distilbert import DistilBertConfig, DistilBertModel
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.sentence import SentenceEncoder
 from tallow.models.whisper.steps import Steps
 from tallow.nn.block_layers import BlockConv1D, BlockEmbedding, BlockLinear
 from tallow.nn.quantization import BlockConfig, quantize_

@@ -7,11 +7,11 @@ import pytest
 from support.small_encoder import small_encoder
 
 from tallow.errors import ArgumentError
-from tallow.models import headed_encoder, sentence
-from tallow.models.sentence import SentenceEncoder
-from tallow.models.sparse_encoder import SparseEncoder
+from tallow.models.encoders import headed_encoder, sentence
+from tallow.models.encoders.sentence import SentenceEncoder
+from tallow.models.encoders.sparse_encoder import SparseEncoder
+from tallow.models.encoders.text_classifier import TextClassifier
 from tallow.models.text_batches import Vectors
-from tallow.models.text_classifier import TextClassifier
 from tallow.text.tokenizer import Batch
 
 KINDS = [SentenceEncoder, TextClassifier, SparseEncoder]

@@ -11,7 +11,7 @@ from support.cached_models import CONTEXT, KINDS, make, text, uncached_logits
 import tallow as tl
 from tallow.devices import to_host
 from tallow.errors import ArgumentError, ShapeError
-from tallow.models.falcon import Alibi
+from tallow.models.decoders.falcon import Alibi
 from tallow.nn import attention
 from tallow.nn.cache import INITIAL_POSITIONS, GrowingMemory, KVCache, SlidingMemory
 

@@ -14,7 +14,7 @@ from tallow import kernels
 from tallow.devices import to_host
 from tallow.errors import GraphError
 from tallow.generation import PromptCache, beam_search, generate, generate_batch, speculate
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
 from tallow.nn.cache import KVCache
 
 SHARE = 0.08  # of the largest logit: rounding to 1/254 of the largest element of each row, and what layers make of it

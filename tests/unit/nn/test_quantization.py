@@ -16,7 +16,7 @@ from tallow.errors import ArgumentError, CheckpointError, DtypeError, ShapeError
 from tallow.generation import generate
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.kernels.quantized.grouped_matrix import GroupedMatrix
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.nn.block_layers import BlockLinear
 from tallow.nn.quantization import (
     BlockConfig,

@@ -28,9 +28,9 @@ from tallow.errors import (
 from tallow.generation import generate
 from tallow.io import safetensors
 from tallow.models import config as config_module
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
-from tallow.models.llama_formats import reordered
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama_formats import reordered
 from tallow.nn.block_layers import BlockConv1D, BlockLinear
 from tallow.nn.quantization import Int4WeightOnlyConfig, Int8WeightOnlyConfig, quantize_
 from tallow.nn.transposed_linear import Conv1D

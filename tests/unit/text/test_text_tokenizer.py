@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tallow.errors import TokenizerError
-from tallow.models import stories
+from tallow.models.built_in import stories
 from tallow.text.text_tokenizer import TextTokenizer
 from tallow.text.tokenizer import Tokenizer, write_tokenizer
 

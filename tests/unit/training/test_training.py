@@ -15,8 +15,8 @@ import pytest
 import tallow as tl
 from tallow.errors import ArgumentError, CheckpointError, DatasetError, NumericError
 from tallow.models.causal_lm import CausalLM
-from tallow.models.gpt2 import GPT2, GPT2Config
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.training import LanguageModelSettings, LanguageModelTraining, Settings, Training, learning_rate_factor
 from tallow.training.processes import Processes
 from tallow.training.progress import interruption, sparkline

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tallow as tl
 from tallow.models import stories
-from tallow.models.llama import Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.peft import LoraConfig, PeftModel, get_peft_model
 from tallow.training import LanguageModelSettings, LanguageModelTraining
 from tallow.training.processes import Processes

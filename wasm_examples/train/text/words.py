@@ -23,7 +23,7 @@ from tallow.errors import ArgumentError, CheckpointError, NumericError, TallowEr
 from tallow.generation import Sampler, generate
 from tallow.io import safetensors
 from tallow.io.source import Opened
-from tallow.models.llama import Llama
+from tallow.models.decoders.llama import Llama
 from tallow.peft import PeftModel
 from tallow.text.stream_decoder import ByteDecoder, TextDecoder
 from tallow.text.text_tokenizer import TextTokenizer

@@ -41,7 +41,7 @@ for step, (loss,) in enumerate(training.run(), start=1):
 NEW = {
     "standard": "",
     "title": "Train a character Llama on the text",
-    "imports": "from tallow.generation import Sampler, generate\nfrom tallow.models.llama import Llama, LlamaConfig",
+    "imports": "from tallow.generation import Sampler, generate\nfrom tallow.models import Llama, LlamaConfig",
     "vocabulary": "Vocabulary, character_vocabulary, characters_of",
     "model": """\
 characters = characters_of(texts)
@@ -58,8 +58,7 @@ LORA = {
     "standard": "from functools import partial\n",
     "title": "Adapt the story model with LoRA to the text",
     "imports": (
-        "from tallow.models import stories\nfrom tallow.models.llama import Llama\n"
-        "from tallow.peft import LoraConfig, PeftModel, get_peft_model"
+        "from tallow.models import Llama, stories\nfrom tallow.peft import LoraConfig, PeftModel, get_peft_model"
     ),
     "vocabulary": "Vocabulary",
     "model": """\

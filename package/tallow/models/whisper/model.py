@@ -33,8 +33,8 @@ from tallow.kernels.blocks.cross_decode_block import CrossDecodeBlock
 from tallow.models import loading
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
-from tallow.models.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
 from tallow.models.pretrained import PretrainedModel, check_length, tied_logits
+from tallow.models.seq2seq.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F

@@ -12,7 +12,7 @@ import numpy as np
 from tallow import devices
 from tallow.core.tensor import Tensor, wrap
 from tallow.models.causal_lm import host_logits
-from tallow.models.cross_layers import CrossKeys
+from tallow.models.seq2seq.cross_layers import CrossKeys
 from tallow.models.whisper.model import Heard, Whisper
 from tallow.models.whisper.search import Floats, Rows
 from tallow.nn.cache import KVCache

@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from tallow.errors import TallowError
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.encoders.sentence import SentenceEncoder
+from tallow.models.encoders.text_classifier import TextClassifier, probabilities
 from tallow.models.text_batches import Text
-from tallow.models.text_classifier import TextClassifier, probabilities
 from tallow.serving.encoding import Embedder, EncoderWorker, Labeller, Weigher
 from tallow.serving.http.encoding import MAX_INPUTS, encoded, inputs_of, shortened
 from tallow.serving.http.errors import ApiError, api_error

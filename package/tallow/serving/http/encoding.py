@@ -10,7 +10,7 @@ import numpy as np
 from starlette.requests import Request
 
 from tallow.errors import ArgumentError, TallowError
-from tallow.models.sentence import SentenceEncoder
+from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.text_batches import Text, Vectors
 from tallow.serving.encoding import Arrays, E, EncoderWorker, Rows
 from tallow.serving.http.clients import client_of, in_turn

@@ -1,0 +1,1 @@
+"""Models that come with the package: `stories`, `glosses` and `spoken`."""

@@ -1,0 +1,506 @@
+"""Llama: a decoder-only transformer with rotary positions, RMS norms, gated feed-forwards and grouped-query attention.
+
+Loads llama2.c checkpoints (TinyStories and other small models) and Hugging Face folders of `LlamaForCausalLM`,
+`LlamaModel`, and the heads for texts, tokens and answers.
+
+Letters: B batch, T query positions, S key positions, D width, H query heads, G key/value heads, K head width,
+F feed-forward width, V vocabulary.
+
+Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in transformers' `modeling_llama.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
+from tallow.errors import ArgumentError
+from tallow.fused.eligibility import Kind, Pattern
+from tallow.fused.steps import DecodeStep
+from tallow.fused.weights import matrix, vector
+from tallow.io import llama2c
+from tallow.io.source import Source
+from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.models.activations import activation_named, gated
+from tallow.models.causal_lm import CacheShape, CausalLM
+from tallow.models.config import rope_entries, whole_heads
+from tallow.models.decoders.decoder import BothSides, DecoderConfig, DecoderModel
+from tallow.models.decoders.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
+from tallow.nn import functional as F
+from tallow.nn.attention import causal_attention, merge_heads, split_heads, two_sided_attention
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear
+from tallow.nn.cache import KVCache
+from tallow.nn.container import ModuleList
+from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import RMSNorm
+from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
+from tallow.nn.rotary import RotaryEmbedding
+
+PRODUCTS = (Linear, BlockLinear)
+MLP_NAMES = ("gate_proj", "up_proj", "down_proj")
+TO_HEADS = ("q_proj", "k_proj", "v_proj")  # whose biases the fused block has
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlamaConfig(DecoderConfig):
+    """The sizes of a Llama, named as in Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
+
+    Attributes:
+        head_dim: K; None means hidden_size / num_attention_heads.
+        rope_interleaved: rotary pairs are neighbours, as in llama2.c. Not in Hugging Face configs, where it is False.
+        sliding_window: the most positions that a query sees, itself included; None means all, as always in Hugging
+            Face's Llama.
+        is_causal: False for a decoder that encodes texts: its positions see those on both sides, as far as the window.
+    """
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    max_position_embeddings: int = 2048
+    head_dim: int | None = None
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 10000.0
+    rope_scaling: Mapping[str, Any] | None = None
+    rope_interleaved: bool = False
+    hidden_act: str = "silu"
+    sliding_window: int | None = None
+    attention_bias: bool = False
+    attention_dropout: float = 0.0
+    mlp_bias: bool = False
+    is_causal: bool = True
+
+    model_types: ClassVar[tuple[str, ...]] = ("llama",)
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"partial_rotary_factor": (1.0,)}
+    neutral: ClassVar[frozenset[str]] = frozenset({"pretraining_tp"})  # how many parts a product is computed in
+    unread: ClassVar[frozenset[str]] = frozenset({"sliding_window"})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        activation_named(self.activation)
+        self.require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
+        self.require("head_dim", "an even integer or None", lambda value: value is None or value % 2 == 0)
+        for name in ("rms_norm_eps", "rope_theta"):
+            self.require(name, "a positive number", lambda value: value > 0)
+        if self.head_dim is None and self.hidden_size % self.num_attention_heads:
+            raise ArgumentError(
+                f"LlamaConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}",
+                hint="pass head_dim if the heads' widths add up to something else",
+            )
+        if self.num_attention_heads % self.num_key_value_heads:
+            raise ArgumentError(
+                f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "
+                f"num_attention_heads={self.num_attention_heads}"
+            )
+        # Raises for an unsupported scaling.
+        frequencies(self.rotary_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
+
+    @property
+    def activation(self) -> str:
+        """The name of the activation of the feed-forward parts."""
+        return self.hidden_act
+
+    @property
+    def sees_both_sides(self) -> bool:
+        return not self.is_causal
+
+    def distance_of(self, layer: int) -> int | None:
+        """Return the distance to the furthest position that a layer sees, where it sees both sides; None for all."""
+        return self.window_of(layer)
+
+    def window_of(self, layer: int) -> int | None:
+        """Return the sliding window of a layer; None for none."""
+        return self.sliding_window
+
+    @property
+    def output_bias(self) -> bool:
+        """True if the last projection of attention has a bias."""
+        return self.attention_bias
+
+    @property
+    def head_width(self) -> int:
+        """K"""
+        return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def rotary_width(self) -> int:
+        """The number of elements of a head, the first ones, that rotate with the position."""
+        return self.head_width
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        # null means one key/value head per query head; so does a missing entry, unless the class has a default.
+        kv_heads = entries.get("num_key_value_heads", getattr(cls, "num_key_value_heads", None))
+        entries["num_key_value_heads"] = entries.get("num_attention_heads") if kv_heads is None else kv_heads
+        rope_entries(entries)
+        if "partial_rotary_factor" in cls.computed:
+            whole_heads(entries)
+        super().prepare(entries)
+
+    @classmethod
+    def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
+        """Make a config from a llama2.c header and constants of `run.c`. BOS ends a text too: it starts the next."""
+        return cls(
+            vocab_size=header.vocab_size,
+            hidden_size=header.dim,
+            intermediate_size=header.hidden_dim,
+            num_hidden_layers=header.n_layers,
+            num_attention_heads=header.n_heads,
+            num_key_value_heads=header.n_kv_heads,
+            max_position_embeddings=header.seq_len,
+            rms_norm_eps=1e-5,
+            rope_interleaved=True,
+            tie_word_embeddings=header.shared_classifier,
+            eos_token_id=(1, 2),
+        )
+
+
+class LlamaAttention(Module):
+    """Causal self-attention; G heads of keys and values serve H heads of queries."""
+
+    scale: float | None = None  # of the scores; None as in `causal_attention`
+    softcap: float | None = None
+
+    def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.layer = layer
+        self.window = config.window_of(layer)
+        self.distance = config.distance_of(layer)
+        self.num_heads = config.num_attention_heads
+        self.num_kv_heads = config.num_key_value_heads
+        self.dropout_p = config.attention_dropout
+        self.add_projections(config, device, dtype)
+        self.o_proj = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
+
+    def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
+        """Add the layers that `heads` applies."""
+        width, bias = config.head_width, config.attention_bias
+        self.q_proj = Linear(config.hidden_size, self.num_heads * width, bias, device, dtype)
+        self.k_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
+        self.v_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
+
+    def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries (B, H, T, K), keys and values (B, G, T, K)."""
+        return (
+            split_heads(self.q_proj(x_BTD), self.num_heads),
+            split_heads(self.k_proj(x_BTD), self.num_kv_heads),
+            split_heads(self.v_proj(x_BTD), self.num_kv_heads),
+        )
+
+    def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        if isinstance(cache, BothSides):
+            return self._encode(x_BTD, rotary, cache.mask(self.distance))
+        start, padding = (0, None) if cache is None else (cache.length, cache.padding)
+        q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
+        q_BHTK, k_BGSK = rotary(q_BHTK, start, padding), rotary(k_BGSK, start, padding)
+        lengths = masks = None
+        if cache is not None:
+            lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
+            k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
+        mixed_BHTK = causal_attention(
+            q_BHTK,
+            k_BGSK,
+            v_BGSK,
+            scale=self.scale,
+            dropout_p=self.dropout_p if self.training else 0.0,
+            softcap=self.softcap,
+            window=self.window,
+            lengths=lengths,
+            masks=masks,
+        )
+        return self.o_proj(merge_heads(mixed_BHTK))
+
+    def _encode(self, x_BTD: Tensor, rotary: RotaryEmbedding, mask: Tensor | None) -> Tensor:
+        q_BHTK, k_BGTK, v_BGTK = self.heads(x_BTD)
+        mixed_BHTK = two_sided_attention(
+            rotary(q_BHTK),
+            rotary(k_BGTK),
+            v_BGTK,
+            mask,
+            scale=self.scale,
+            dropout_p=self.dropout_p if self.training else 0.0,
+            softcap=self.softcap,
+        )
+        return self.o_proj(merge_heads(mixed_BHTK))
+
+
+class LlamaMLP(Module):
+    """down(activation(gate(x)) ⊙ up(x)).  Source: Shazeer 2020, arXiv:2002.05202, section 2
+
+    Args:
+        hidden: F; None means config.intermediate_size.
+        names: of the three layers.
+    """
+
+    def __init__(
+        self, config: LlamaConfig, device: Any, dtype: Any, hidden: int | None = None, names: Sequence[str] = MLP_NAMES
+    ) -> None:
+        super().__init__()
+        width, hidden, bias = config.hidden_size, hidden or config.intermediate_size, config.mlp_bias
+        self.names = gate, up, down = tuple(names)
+        self.add_module(gate, Linear(width, hidden, bias, device, dtype))
+        self.add_module(up, Linear(width, hidden, bias, device, dtype))
+        self.add_module(down, Linear(hidden, width, bias, device, dtype))
+        self.activation = activation_named(config.activation)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        gate, up, down = (getattr(self, name) for name in self.names)
+        return down(gated(self.activation, gate(x_BTD), up(x_BTD)))
+
+
+class LlamaDecoderLayer(Module):
+    """Attention and feed-forward, each after a norm and added to its input."""
+
+    attention_class: ClassVar[type[LlamaAttention]] = LlamaAttention
+    mlp_class: ClassVar[Callable[..., Module]] = LlamaMLP
+    mlp_name: ClassVar[str] = "mlp"
+    norm_class: ClassVar[type[RMSNorm]] = RMSNorm
+
+    def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.input_layernorm = self.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.self_attn = self.attention_class(config, layer, device, dtype)
+        self.post_attention_layernorm = self.norm_class(
+            config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype
+        )
+        self.add_module(self.mlp_name, self.new_mlp(config, layer, device, dtype))
+
+    def new_mlp(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> Module:
+        """Return the feed-forward part of a layer."""
+        return self.mlp_class(config, device, dtype)
+
+    def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
+        x_BTD = x_BTD + self.self_attn(self.input_layernorm(x_BTD), rotary, cache)
+        return x_BTD + getattr(self, self.mlp_name)(self.post_attention_layernorm(x_BTD))
+
+
+class LlamaModel(DecoderModel):
+    """The transformer without a head: hidden states (B, T, D) of tokens (B, T).
+
+    Args:    as DecoderModel
+    """
+
+    config_class = LlamaConfig
+    base_model_prefix = "model"
+    layer_class: ClassVar[type[LlamaDecoderLayer]] = LlamaDecoderLayer
+
+    def __init__(self, config: LlamaConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
+        self.layers = ModuleList(self.layer_class(config, i, device, dtype) for i in range(config.num_hidden_layers))
+        self.norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.rotary_emb = RotaryEmbedding(
+            config.rotary_width,
+            config.rope_theta,
+            interleaved=config.rope_interleaved,
+            scaling=config.rope_scaling,
+            context=config.max_position_embeddings,
+        )
+        self.reset_parameters()
+
+    @property
+    def token_embedding(self) -> Embedding:
+        return self.embed_tokens
+
+    @property
+    def context_length(self) -> int:
+        return longest_text(self.config.rope_scaling, self.config.max_position_embeddings)
+
+    def embed(self, tokens_BT: Tensor) -> Tensor:
+        """Return the embeddings (B, T, D) of tokens."""
+        return self.embed_tokens(tokens_BT)
+
+    def rotary_of(self, layer: int) -> RotaryEmbedding:
+        """Return the rotary embedding of a layer."""
+        return self.rotary_emb
+
+    def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
+        x_BTD = self.embed(tokens_BT)
+        for i, layer in enumerate(self.layers):
+            x_BTD = layer(x_BTD, self.rotary_of(i), cache)
+        if cache is not None:
+            cache.advance(tokens_BT.shape[1])
+        return self.norm(x_BTD)
+
+
+class Llama(CausalLM):
+    """A language model; Hugging Face's `LlamaForCausalLM`.
+
+    Args:    as DecoderModel
+
+    Example:
+        model = Llama.from_llama2c("stories260K.bin")
+        for token in generate(model, [1], max_tokens=100): ...
+    """
+
+    model_class = LlamaModel
+    model: LlamaModel
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        return CacheShape(self.config.num_hidden_layers, self.config.num_key_value_heads, self.config.head_width)
+
+    def extra_repr(self) -> str:
+        shown = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size")
+        return ", ".join(f"{name}={getattr(self.config, name)}" for name in shown)
+
+    # ----------------------------------------------------------------------------------------------------- generation
+
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        return tuple(layer.self_attn.window for layer in self.model.layers)
+
+    @property
+    def unscaled_length(self) -> int | None:
+        return unscaled_length(self.config.rope_scaling, self.config.max_position_embeddings)
+
+    @property
+    def prefill_chunk(self) -> int | None:
+        # The rotary angles of all keys depend on the length of the whole prompt, so it is not divided.
+        return super().prefill_chunk if self.unscaled_length is None else None
+
+    # -------------------------------------------------------------------------------------------------- fused decoding
+
+    fused_pattern = Pattern(
+        {
+            LlamaModel: Kind(methods=("embed", "rotary_of", "decode")),
+            LlamaDecoderLayer: Kind(),
+            LlamaAttention: Kind(settings=("layer", "window"), dropout=("dropout_p",)),
+            LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
+            Linear: Kind(),
+            BlockLinear: Kind(settings=("format",)),
+            BlockEmbedding: Kind(settings=("format",)),
+            RMSNorm: Kind(settings=("eps",)),
+            RotaryEmbedding: Kind(),
+            Embedding: Kind(),
+            ModuleList: Kind(),
+        }
+    )
+
+    def fused_limit(self, cache: KVCache) -> str | None:
+        """Return why the fused blocks cannot continue a cache, or None: only projections to heads have biases, queries
+        see all positions, and rotary angles do not depend on the length of the text."""
+        for name, module in self.named_modules():
+            if isinstance(module, PRODUCTS) and module.bias is not None and not name.endswith(TO_HEADS):
+                return f"{name} has a bias, which the fused block does not take"
+        for i, window in enumerate(self.windows):
+            if window is not None and window < cache.capacity:
+                return f"layer {i} sees a window of {window} positions, and the cache holds {cache.capacity}"
+        if self.unscaled_length is not None and self.unscaled_length < cache.capacity:
+            return f"rotary angles change after {self.unscaled_length} positions, and the cache holds {cache.capacity}"
+        if self.unscaled_length is not None and cache.padding is not None:
+            return "the cache has padding, before which rotary angles do not count"
+        return super().fused_limit(cache)
+
+    def fused_step(self, cache: KVCache) -> DecodeStep:
+        inner, config = self.model, self.config
+        eps = inner.norm.eps
+        if eps is None or any(norm.eps != eps for norm in inner.modules() if isinstance(norm, RMSNorm)):
+            raise ArgumentError("its norms have no eps, or several; the fused block has one")
+        device = next(self.parameters()).device
+        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, device)
+        blocks = [
+            DecodeBlock(
+                attention_norm=vector(layer.input_layernorm.weight),
+                query=matrix(layer.self_attn.q_proj),
+                key=matrix(layer.self_attn.k_proj),
+                value=matrix(layer.self_attn.v_proj),
+                output=matrix(layer.self_attn.o_proj),
+                mlp_norm=vector(layer.post_attention_layernorm.weight),
+                cos=cos,
+                sin=sin,
+                key_cache=cache.layers[layer.self_attn.layer].keys,
+                value_cache=cache.layers[layer.self_attn.layer].values,
+                eps=eps,
+                interleaved=config.rope_interleaved,
+                **_additions(layer.self_attn),
+                **self.fused_mlp(layer),
+            )
+            for layer in inner.layers
+        ]
+        embedding = matrix(inner.embed_tokens)
+        head = embedding if self.lm_head is None else matrix(self.lm_head)
+        return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)
+
+    def fused_mlp(self, layer: Any) -> dict[str, Any]:
+        """Return the arguments of a block for the feed-forward part of a layer."""
+        return {name: matrix(getattr(layer.mlp, f"{name}_proj")) for name in ("gate", "up", "down")}
+
+    # -------------------------------------------------------------------------------------------------------- loading
+
+    @classmethod
+    def from_llama2c(cls, source: Source, dtype: Any = None, device: Any = None) -> Llama:
+        """Load a llama2.c checkpoint from a path, which is memory-mapped, or from a buffer, without a copy.
+
+        Args:  dtype: of the parameters; None means float32, as in the file
+
+        Raises:  CheckpointError
+        """
+        checkpoint = llama2c.load(source)
+        config = LlamaConfig.from_llama2c(checkpoint.header)
+        arrays = checkpoint.arrays
+        state = {
+            "model.embed_tokens.weight": arrays["token_embedding_table"],
+            "model.norm.weight": arrays["rms_final_weight"],
+        }
+        if not config.tie_word_embeddings:
+            state["lm_head.weight"] = arrays["wcls"]
+        for layer in range(config.num_hidden_layers):
+            for name, key in LLAMA2C_NAMES.items():
+                state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
+        return cls.assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
+
+
+def _additions(attention: LlamaAttention) -> dict[str, Array | None]:
+    """Return the arrays of a block that Qwen2's and Qwen3's attention have, by their arguments."""
+    query_norm, key_norm = (getattr(attention, name, None) for name in ("q_norm", "k_norm"))
+    return {
+        "query_bias": vector(attention.q_proj.bias),
+        "key_bias": vector(attention.k_proj.bias),
+        "value_bias": vector(attention.v_proj.bias),
+        "query_norm": query_norm and vector(query_norm.weight),
+        "key_norm": key_norm and vector(key_norm.weight),
+    }
+
+
+class LlamaForSequenceClassification(DecoderForSequenceClassification):
+    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
+
+    model_class = LlamaModel
+
+
+class LlamaForTokenClassification(DecoderForTokenClassification):
+    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
+
+    model_class = LlamaModel
+
+
+class LlamaForQuestionAnswering(DecoderForQuestionAnswering):
+    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
+
+    model_class = LlamaModel
+    base_model_prefix = "transformer"
+
+
+LLAMA2C_NAMES = {
+    "input_layernorm": "rms_att_weight",
+    "self_attn.q_proj": "wq",
+    "self_attn.k_proj": "wk",
+    "self_attn.v_proj": "wv",
+    "self_attn.o_proj": "wo",
+    "post_attention_layernorm": "rms_ffn_weight",
+    "mlp.gate_proj": "w1",
+    "mlp.down_proj": "w2",
+    "mlp.up_proj": "w3",
+}

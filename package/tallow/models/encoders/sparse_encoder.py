@@ -1,0 +1,114 @@
+"""Sparse vectors of texts by a masked language model (SPLADE): a weight for each token of the vocabulary,
+most of them 0.
+
+The weight of a token is the maximum over the positions of the text of log(1 + relu(logit)), or what a folder of
+sentence-transformers says: the sum, or the logarithm of 1 plus that once more.
+
+Letters: B texts of a batch, N texts, T positions, V vocabulary.
+
+Source:  Formal et al. 2021, arXiv:2109.10086, equation 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tallow.autograd.modes import no_grad
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.models.config import CONFIG, read_entries
+from tallow.models.encoders.bert import BertForMaskedLM
+from tallow.models.encoders.distilbert import DistilBertForMaskedLM
+from tallow.models.encoders.headed_encoder import HeadedEncoder
+from tallow.models.encoders.modernbert import ModernBertForMaskedLM
+from tallow.models.encoders.roberta import RobertaForMaskedLM
+from tallow.models.encoders.sentence_folder import modules_of
+from tallow.models.text_batches import Vectors
+from tallow.nn import functional as F
+from tallow.text.tokenizer import Batch, Tokenizer
+
+# Kinds of modules.
+POOLING = "SpladePooling"
+MODELS = ("MLMTransformer", "Transformer")
+SETTINGS = {"pooling_strategy": ("max", "sum"), "activation_function": ("relu", "log1p_relu")}
+
+
+class SparseEncoder(HeadedEncoder):
+    """Maps texts to weights of tokens.
+
+    Args:
+        model: a masked language model, trained for it.
+        max_length: the most tokens of a text; longer texts are truncated. None means the tokenizer's limit.
+        lowercase: convert texts to lower case first.
+        pooling_strategy: "max" or "sum" of the weights at all positions.
+        activation_function: "relu"; or "log1p_relu", log(1 + relu(logit)) in place of relu(logit).
+
+    Example:
+        encoder = SparseEncoder.from_pretrained("naver/splade-cocondenser-ensembledistil")
+        weights = encoder.encode(["A cat sleeps.", "A kitten naps."])
+        weights[0] @ weights[1]
+    """
+
+    kinds = (BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM, RobertaForMaskedLM)
+    lacks = "has no masked language modelling head"
+    choose = "choose a SPLADE model"
+    batch_tokens: ClassVar[int] = 512  # the logits of a batch take `vocab_size` numbers for each
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        model: Any,
+        *,
+        max_length: int | None = None,
+        lowercase: bool = False,
+        pooling_strategy: str = "max",
+        activation_function: str = "relu",
+    ) -> None:
+        super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase)
+        self.pooling_strategy = one_of("pooling_strategy", pooling_strategy)
+        self.activation_function = one_of("activation_function", activation_function)
+
+    @classmethod
+    def options_of(cls, folder: Path) -> dict[str, Any]:
+        options = super().options_of(folder)
+        for kind, place in modules_of(folder):
+            if kind == POOLING:
+                path = place / CONFIG
+                entries = read_entries(path)
+                try:
+                    options |= {name: one_of(name, entries[name]) for name in SETTINGS if name in entries}
+                except ArgumentError as error:
+                    raise CheckpointError(f"{path}: {error}") from error
+            elif kind not in MODELS or place != folder:
+                raise CheckpointError(f"{folder}: SparseEncoder does not support modules of kind {kind!r:.80}")
+        return options
+
+    def encode(self, texts: str | Sequence[str], *, batch_size: int = 8) -> Vectors:
+        """Return the weights of texts.
+
+        Args:    batch_size: how many texts, of about the same length, to compute at once
+        Shapes:  (N, V) for N texts, (V,) for a single string
+        Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
+                 when a weight is NaN or infinite
+        """
+        rows = self.tokenize([texts] if isinstance(texts, str) else texts)
+        weights = self.compute_each(rows, self.weigh, most=batch_size, width=self.model.config.vocab_size)
+        return weights[0] if isinstance(texts, str) else weights
+
+    def weigh(self, batch: Batch) -> Vectors:
+        """Return the weights (B, V) of one batch of tokenized texts."""
+        logits_BTV, mask_BT = self.run(batch)
+        with no_grad():
+            weights_BTV = F.relu(logits_BTV.float()).log1p() * mask_BT.unsqueeze(-1)
+            if self.activation_function == "log1p_relu":
+                weights_BTV = weights_BTV.log1p()
+            weights_BV = weights_BTV.amax(1) if self.pooling_strategy == "max" else weights_BTV.sum(1)
+            return weights_BV.cpu().numpy()
+
+
+def one_of(name: str, value: Any) -> str:
+    """Return the value of one of `SETTINGS`.  Raises: ArgumentError for an unknown one"""
+    if value not in SETTINGS[name]:
+        raise ArgumentError(f"{name}={value!r:.80}", hint=f"pass one of {', '.join(SETTINGS[name])}")
+    return str(value)

@@ -1,0 +1,159 @@
+"""Classifiers of texts and of pairs of texts, with their tokenizers: sentiments, entailment, and how well
+a text answers a query (a cross-encoder, or reranker, is a classifier of pairs with one label).
+
+Letters: B texts of a batch, N texts, L labels.
+
+Source:  Nogueira and Cho 2019, arXiv:1901.04085 (cross-encoders); files as transformers writes them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from tallow.autograd.modes import no_grad
+from tallow.core.creation import from_numpy
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.models.config import CONFIG, read_entries
+from tallow.models.encoders.bert import BertForSequenceClassification
+from tallow.models.encoders.distilbert import DistilBertForSequenceClassification
+from tallow.models.encoders.headed_encoder import HeadedEncoder
+from tallow.models.encoders.modernbert import ModernBertForSequenceClassification
+from tallow.models.encoders.roberta import RobertaForSequenceClassification
+from tallow.models.encoders.sentence_folder import PROMPTS
+from tallow.models.text_batches import Text, Vectors
+from tallow.models.torch_activations import activation_of
+from tallow.nn.module import Module
+from tallow.text.tokenizer import Batch, Tokenizer
+
+Classifier = (
+    BertForSequenceClassification
+    | DistilBertForSequenceClassification
+    | ModernBertForSequenceClassification
+    | RobertaForSequenceClassification
+)
+
+OLDER_ENTRY = "sbert_ce_default_activation_function"  # of config.json, until sentence-transformers 4
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A text's place in a list, and its score."""
+
+    index: int
+    score: float
+
+
+class TextClassifier(HeadedEncoder):
+    """Labels texts or pairs of texts.
+
+    Args:
+        model: a BERT, DistilBERT, ModernBERT or RoBERTa for sequence classification.
+        max_length: the most tokens of a text or pair; longer ones are truncated. None means the tokenizer's limit.
+        lowercase: convert texts to lower case first.
+        activation: maps logits (N, L) to scores. `from_pretrained` reads it from a folder of a cross-encoder that
+            names one, as sentence-transformers does. None means probabilities: the sigmoid of one logit, or the
+            softmax of several.
+
+    Example:
+        reranker = TextClassifier.from_pretrained("cross-encoder/ms-marco-MiniLM-L6-v2")
+        reranker.rank("Where do cats sleep?", ["Cats sleep on sofas.", "The bank is closed."])
+    """
+
+    kinds = get_args(Classifier)
+    lacks = "does not classify texts"
+    choose = "choose a BERT, DistilBERT, ModernBERT or RoBERTa that does"
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        model: Classifier,
+        *,
+        max_length: int | None = None,
+        lowercase: bool = False,
+        activation: Module | None = None,
+    ) -> None:
+        super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase)
+        self.activation = activation
+        self._segments = isinstance(model, BertForSequenceClassification)
+
+    @classmethod
+    def options_of(cls, folder: Path) -> dict[str, Any]:
+        return {**super().options_of(folder), "activation": score_activation(folder)}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the labels, in the order of the logits."""
+        return self.model.config.labels
+
+    def logits(self, texts: Sequence[Text], *, batch_size: int = 32) -> Vectors:
+        """Return the logits of texts, or of pairs of texts.
+
+        Args:    batch_size: how many texts, of about the same length, to compute at once
+        Shapes:  (N, L)
+        Raises:  ArgumentError for a batch_size below 1; TokenizerError for a text that cannot be encoded; NumericError
+                 when a logit is NaN or infinite
+        """
+        return self.compute_each(self.tokenize(texts), self.classify, most=batch_size, width=len(self.labels))
+
+    def predict(self, texts: Sequence[Text], *, batch_size: int = 32) -> Vectors:
+        """Return the score of each label: the `activation` of its logit, by default its probability; as `logits`."""
+        logits_NL = self.logits(texts, batch_size=batch_size)
+        if self.activation is None:
+            return probabilities(logits_NL)
+        with no_grad():
+            return self.activation(from_numpy(logits_NL)).numpy()
+
+    def rank(self, query: str, texts: Sequence[str], *, batch_size: int = 32) -> list[Ranked]:
+        """Return the texts that answer a query, the best first.
+
+        Raises:  ArgumentError for a classifier with several labels; as `logits`
+        """
+        if len(self.labels) != 1:
+            raise ArgumentError(
+                f"the model has {len(self.labels)} labels: it classifies texts and does not rank them",
+                hint="choose a cross-encoder with one label",
+            )
+        scores = self.predict([(query, text) for text in texts], batch_size=batch_size)[:, 0]
+        return [Ranked(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")]
+
+    def classify(self, batch: Batch) -> Vectors:
+        """Return the logits (B, L) of one batch of tokenized texts."""
+        logits_BL, _ = self.run(batch, segments=self._segments)
+        return logits_BL.float().cpu().numpy()
+
+
+def score_activation(folder: Path) -> Module | None:
+    """Return the function of scores that the files of a cross-encoder name; None if they name none.
+
+    Raises:  CheckpointError for another function than an activation of torch.nn
+    """
+    settings, config = folder / PROMPTS, folder / CONFIG
+    entries = read_entries(config)
+    block = entries.get("sentence_transformers")
+    # From the newest form to the oldest; the first that there is.
+    named = {
+        f"{settings}: activation_fn": (read_entries(settings) if settings.exists() else {}).get("activation_fn"),
+        f"{config}: sentence_transformers": block.get("activation_fn") if isinstance(block, dict) else None,
+        f"{config}: {OLDER_ENTRY}": entries.get(OLDER_ENTRY),
+    }
+    for source, path in named.items():
+        if path is not None:
+            activation = activation_of(path, source)
+            if next(activation.parameters(), None) is not None:
+                raise CheckpointError(f"{source} is {path!r}, which has weights; there is no file of them")
+            return activation
+    return None
+
+
+def probabilities(logits_NL: Vectors) -> Vectors:
+    """Return the sigmoid of one logit, or the softmax of several, of each row."""
+    wide = logits_NL.astype(np.float64)
+    if wide.shape[1] == 1:
+        return (0.5 * (1 + np.tanh(0.5 * wide))).astype(np.float32)
+    weights = np.exp(wide - wide.max(1, keepdims=True))
+    return (weights / weights.sum(1, keepdims=True)).astype(np.float32)

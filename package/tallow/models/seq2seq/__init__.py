@@ -1,0 +1,1 @@
+"""Encoder-decoder models of texts, one file per architecture; `model` is their base."""

@@ -1,0 +1,301 @@
+"""ViT: an encoder that reads an image as a sequence of square patches, after a token for the whole image; and its
+classifier.
+
+Loads Hugging Face folders of `ViTModel` and `ViTForImageClassification`.
+
+Letters: B batch, C channels, Y and X pixels, P patches, T positions (P + 1), D width, L labels.
+
+Source:  Dosovitskiy et al. 2020, arXiv:2010.11929; names as in the checkpoints
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+from tallow.core.apply import apply
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError, ShapeError
+from tallow.models.activations import activation_named
+from tallow.models.config import Config, Side, labels_of
+from tallow.models.encoders.bert import BertIntermediate, BertSelfAttention
+from tallow.models.pretrained import PooledModel, PretrainedModel
+from tallow.nn import functional as F
+from tallow.nn import init
+from tallow.nn.container import ModuleList
+from tallow.nn.convolution import Conv2d
+from tallow.nn.dropout import Dropout
+from tallow.nn.linear import Linear
+from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
+from tallow.nn.parameter import empty_parameter
+from tallow.ops.joining import cat
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViTConfig(Config):
+    """The sizes of a ViT, named as in Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        image_size, patch_size: the sides of the images and of the patches, in pixels; or the heights and the widths.
+        pooler_output_size, pooler_act: the width of the pooler's output, None for hidden_size, and its activation.
+        labels: the labels of the classifier, in the order of its logits; `id2label` in the file.
+    """
+
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.0
+    attention_probs_dropout_prob: float = 0.0
+    initializer_range: float = 0.02
+    layer_norm_eps: float = 1e-12
+    image_size: Side = 224
+    patch_size: Side = 16
+    num_channels: int = 3
+    qkv_bias: bool = True
+    pooler_output_size: int | None = None
+    pooler_act: str = "tanh"
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+
+    model_types: ClassVar[tuple[str, ...]] = ("vit",)
+    neutral: ClassVar = frozenset({"encoder_stride"})  # of the decoder of masked images
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(self)
+        activation_named(self.pooler_act)
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        labels_of(entries)
+        sides_of(entries)
+
+
+def sides_of(entries: dict[str, Any]) -> None:
+    """Convert the heights and widths of images and patches to tuples, in place."""
+    for name in ("image_size", "patch_size"):
+        if isinstance(entries.get(name), list):
+            entries[name] = tuple(entries[name])
+
+
+def rectangle(side: Side) -> tuple[int, int]:
+    """Return the height and the width that a field of type Side has."""
+    return side if isinstance(side, tuple) else (side, side)
+
+
+def grid_of(config: Any) -> tuple[int, int]:
+    """Return the numbers of rows and columns of patches in an image of the size of the config."""
+    (height, width), (rows, columns) = rectangle(config.image_size), rectangle(config.patch_size)
+    return height // rows, width // columns
+
+
+def check_sizes(config: Any) -> None:
+    """Check the sizes that all these encoders have.  Raises: ArgumentError"""
+    activation_named(config.hidden_act)
+    if config.hidden_size % config.num_attention_heads:
+        raise ArgumentError(
+            f"{type(config).__name__}: {config.num_attention_heads} heads do not divide "
+            f"hidden_size={config.hidden_size}"
+        )
+    if hasattr(config, "image_size"):
+        config.require("patch_size", "at most image_size", lambda _: min(grid_of(config)) > 0)
+
+
+class PooledOutput(NamedTuple):
+    """The output of a model without a head.
+
+    Shapes:  last_hidden_state (B, T, D); pooler_output (B, D), or None without a pooler
+    """
+
+    last_hidden_state: Tensor
+    pooler_output: Tensor | None
+
+
+def positions_of(table_TD: Tensor, grid: tuple[int, int], rows: int, columns: int) -> Tensor:
+    """Return the position embeddings of a grid of patches: those of the checkpoint's grid, resized.
+
+    Shapes:  (1 + P, D), the token of the whole image first -> (1 + rows · columns, D)
+    """
+    if (rows, columns) == grid:
+        return table_TD
+    grid_1DYX = table_TD[1:].T.reshape(1, -1, *grid)
+    resized = F.interpolate(grid_1DYX.float(), size=(rows, columns), mode="bicubic", align_corners=False)
+    return apply(cat, (table_TD[:1], resized.flatten(2)[0].T.to(table_TD.dtype)))
+
+
+def check_image(pixels_BCYX: Tensor, config: Any, *, any_size: bool) -> None:
+    """Check the shape of images.
+
+    Args:    any_size: whether images may have another size than that of the config, of at least one patch
+    Raises:  ShapeError
+    """
+    shape, channels = tuple(pixels_BCYX.shape), config.num_channels
+    (least_y, least_x), (height, width) = rectangle(config.patch_size), rectangle(config.image_size)
+    if len(shape) != 4 or shape[1] != channels or shape[2] < least_y or shape[3] < least_x:
+        raise ShapeError(
+            f"images {shape}; expected (B, {channels}, height, width), at least {least_y} by {least_x} pixels"
+        )
+    if not any_size and shape[2:] != (height, width):
+        raise ShapeError(
+            f"images of {shape[2]} by {shape[3]} pixels; the model reads {height} by {width}",
+            hint="resize them with ImageProcessor, or pass interpolate_pos_encoding=True",
+        )
+
+
+class PatchProjection(Module):
+    """A linear map of each patch: a convolution whose step is its size."""
+
+    def __init__(self, config: Any, device: Any, dtype: Any) -> None:
+        super().__init__()
+        patch = rectangle(config.patch_size)
+        self.projection = Conv2d(config.num_channels, config.hidden_size, patch, patch, device=device, dtype=dtype)
+
+
+class ViTEmbeddings(Module):
+    """A learned token and the embedded patches, plus the embeddings of their positions."""
+
+    def __init__(self, config: Any, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.config = config
+        positions = 1 + prod(grid_of(config))
+        self.patch_embeddings = PatchProjection(config, device, dtype)
+        self.cls_token = empty_parameter(1, 1, config.hidden_size, device=device, dtype=dtype)
+        self.position_embeddings = empty_parameter(1, positions, config.hidden_size, device=device, dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout_prob)
+        for table in (self.cls_token, self.position_embeddings):
+            init.trunc_normal_(table, 0.0, config.initializer_range)
+
+    def forward(self, pixels_BCYX: Tensor, *, any_size: bool) -> Tensor:
+        project = self.patch_embeddings.projection
+        check_image(pixels_BCYX, self.config, any_size=any_size)
+        patches_BDYX = project(pixels_BCYX.to(project.weight.dtype))
+        x_BTD = apply(
+            cat, (self.cls_token.expand(len(pixels_BCYX), -1, -1), patches_BDYX.flatten(2).transpose(1, 2)), 1
+        )
+        grid = grid_of(self.config)
+        return self.dropout(x_BTD + positions_of(self.position_embeddings[0], grid, *patches_BDYX.shape[2:]))
+
+
+class Dense(Module):
+    """A linear layer under the name that checkpoints give it."""
+
+    def __init__(self, in_features: int, out_features: int, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dense = Linear(in_features, out_features, device=device, dtype=dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.dense(x)
+
+
+class ViTAttention(Module):
+    """Self-attention and its output projection."""
+
+    def __init__(self, config: Any, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.attention = BertSelfAttention(config, device, dtype, bias=config.qkv_bias)
+        self.output = Dense(config.hidden_size, config.hidden_size, device, dtype)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.output(self.attention(x_BTD, None))
+
+
+class ViTLayer(Module):
+    """Attention, then a feed-forward part; each reads normalised input and is added to it."""
+
+    def __init__(self, config: ViTConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.attention = ViTAttention(config, device, dtype)
+        self.intermediate = BertIntermediate(config, device, dtype)
+        self.output = Dense(config.intermediate_size, config.hidden_size, device, dtype)
+        self.layernorm_before = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.layernorm_after = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout_prob)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        x_BTD = x_BTD + self.dropout(self.attention(self.layernorm_before(x_BTD)))
+        return x_BTD + self.dropout(self.output(self.intermediate(self.layernorm_after(x_BTD))))
+
+
+class ImageLayers(Module):
+    """Layers under the name that checkpoints give their list."""
+
+    def __init__(self, layers: Any) -> None:
+        super().__init__()
+        self.layer = ModuleList(layers)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        for layer in self.layer:
+            x_BTD = layer(x_BTD)
+        return x_BTD
+
+
+class ViTPooler(Dense):
+    """activation(dense(x)) of the first position, which represents the image."""
+
+    def __init__(self, config: ViTConfig, device: Any, dtype: Any) -> None:
+        super().__init__(config.hidden_size, config.pooler_output_size or config.hidden_size, device, dtype)
+        self.activation = activation_named(config.pooler_act)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        return self.activation(self.dense(x_BTD[:, 0]))
+
+
+class ViTPretrainedModel(PretrainedModel):
+    """The base of ViT models with and without a head."""
+
+    config_class = ViTConfig
+    base_model_prefix = "vit"
+
+    def is_superfluous(self, name: str) -> bool:
+        return name.startswith(("classifier.", "decoder.")) or "pooler." in name or name.endswith(".mask_token")
+
+
+class ViTModel(ViTPretrainedModel, PooledModel):
+    """The encoder without a head.
+
+    Args:
+        config: the sizes.
+        add_pooling_layer: add the pooler; a checkpoint without one loads without it.
+        device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
+    """
+
+    def __init__(
+        self, config: ViTConfig, device: Any = None, dtype: Any = None, *, add_pooling_layer: bool = True
+    ) -> None:
+        super().__init__(config)
+        self.embeddings = ViTEmbeddings(config, device, dtype)
+        self.encoder = ImageLayers(ViTLayer(config, device, dtype) for _ in range(config.num_hidden_layers))
+        self.layernorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.pooler = ViTPooler(config, device, dtype) if add_pooling_layer else None
+        self.reset_parameters()
+
+    def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> PooledOutput:
+        """Encode images.
+
+        Args:    interpolate_pos_encoding: take images of any size, and resize the position embeddings
+        Shapes:  pixel_values (B, C, height, width), as `ImageProcessor` returns them
+        Raises:  ShapeError for other shapes
+        """
+        x_BTD = self.embeddings(pixel_values, any_size=interpolate_pos_encoding)
+        x_BTD = self.layernorm(self.encoder(x_BTD))
+        return PooledOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
+
+
+class ViTForImageClassification(ViTPretrainedModel):
+    """Labels images: logits (B, L), in the order of `config.labels`.
+
+    Args:    as ViTModel
+    """
+
+    def __init__(self, config: ViTConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.vit = ViTModel(config, device, dtype, add_pooling_layer=False)
+        self.classifier = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> Tensor:
+        x_BTD = self.vit(pixel_values, interpolate_pos_encoding=interpolate_pos_encoding).last_hidden_state
+        return self.classifier(x_BTD[:, 0])

@@ -1,6 +1,6 @@
 """torch.func: gradients, Jacobians and batches as functions of functions.
 
-Gradients can be differentiated again, if all ops in the function have a rule in tallow.autograd.recorded. `vmap`
+Gradients can be differentiated again, if all ops in the function have a rule, see tallow.ops.second_order. `vmap`
 calls the function for each element of the batch; it saves writing the loop, not its time.
 """
 

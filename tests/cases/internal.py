@@ -8,6 +8,7 @@ import numpy as np
 
 from cases import booleans, case, integers, normal
 from tallow.core.apply import apply
+from tallow.devices import array_module
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.ops import OPS
 from tallow.ops.quantized_linear import quantized_linear as multiplied_by_blocks  # imported with the layers, not before
@@ -88,3 +89,31 @@ def cofactors(m: Any, a: Any) -> Any:
 
 
 case("cofactors", cofactors, normal(2, 3, 3) + 3 * np.eye(3), rtol=1e-4, atol=1e-4)  # float32 through an inverse
+
+
+def mapped(m: Any, x: Any) -> Any:
+    """Sum the first two columns, by a linear function of arrays and its transpose."""
+    if not is_tallow(m):
+        return x[:, :2].sum(1)
+
+    def transpose(g: Any) -> Any:
+        y = array_module(g).zeros((len(g), 3), g.dtype)
+        y[:, :2] = g[:, None]
+        return y
+
+    return apply(OPS["linear_map"], x, lambda a: a[:, :2].sum(1), transpose)
+
+
+def product(m: Any, x: Any, y: Any) -> Any:
+    """Multiply by a form that is linear in each of three arrays, the sum of their products."""
+    return apply(OPS["product_map"], x, y, [lambda a, b: a * b] * 3, 1) if is_tallow(m) else x * y
+
+
+def known(m: Any, x: Any) -> Any:
+    """Compute tanh(x) with the value that is known already."""
+    return apply(OPS["with_value"], x, x.detach().tanh(), lambda y: 1 - y * y) if is_tallow(m) else x.tanh()
+
+
+case("linear_map", mapped, normal(4, 3))
+case("product_map", product, normal(2, 3), normal(2, 3))
+case("with_value", known, normal(2, 3))

@@ -25,8 +25,8 @@ EXCEPTIONS = {
     ),
     "one op here, composed in PyTorch": (
         "bilinear cdist cofactors combinations cross_entropy_of_classes ctc gelu_mul gru_cell gru_steps instance_norm "
-        "kl_divergence linear lstm_cell lstm_steps matmul quantized_linear rnn_relu_cell rnn_steps rnn_tanh_cell "
-        "rotary rrelu scaled_dot_product_attention scaled_mask silu_mul"
+        "kl_divergence linear linear_map lstm_cell lstm_steps matmul product_map quantized_linear rnn_relu_cell "
+        "rnn_steps rnn_tanh_cell rotary rrelu scaled_dot_product_attention scaled_mask silu_mul with_value"
     ),
     "composed here of other ops": (
         "affine_grid binary_cross_entropy binary_cross_entropy_with_logits cat channel_shuffle cholesky_inverse "

@@ -137,11 +137,11 @@ def backward(
         inputs: fill `.grad` of these tensors only, leaves or not.
 
     Raises: GraphError if an output does not require grad, the graph was freed, or a saved value was overwritten;
-        UnsupportedError for `create_graph` and an op without a rule in tallow.autograd.recorded.
+        UnsupportedError for `create_graph` and an op without a rule, see tallow.ops.second_order.
     """
     tensors = _tensors("backward: tensors", tensors)
     if create_graph:
-        return _recorded_backward(tensors, grad_tensors, inputs)
+        return _derived_backward(tensors, grad_tensors, inputs)
     roots = [_root(t, g) for t, g in zip(tensors, _as_tuple(grad_tensors, len(tensors)), strict=True)]
     store = GradStore()
 
@@ -262,16 +262,12 @@ def grad(
         ]  # fmt: skip
         return tuple(None if rows[0] is None else stack.call(rows, 0) for rows in zip(*reversed(passes), strict=True))
     places = _places_of(inputs, "grad")
-    found: dict[Place, Any]
-    if create_graph:
-        found = _recorded(outputs, seeds, set(places))
-    else:
-        found = _gradients(outputs, seeds, bool(retain_graph), set(places))
+    found = _gradients(outputs, seeds, bool(retain_graph), create_graph, set(places))
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
         arrived = found.get(place)
         if arrived is not None:
-            g = arrived[1].to(tensor.dtype) if create_graph else tensor._like(arrived)
+            g = arrived.to(tensor.dtype) if create_graph else tensor._like(arrived)
         elif materialize_grads or place in found:
             g = tensor._like(array_module(tensor.array).zeros(tensor.array.shape, np.float32))
         elif allow_unused:
@@ -287,41 +283,47 @@ def grad(
 
 
 def _gradients(
-    outputs: tuple[Any, ...], seeds: tuple[Any, ...], retain_graph: bool, places: set[Place]
-) -> dict[Place, Array | None]:
-    """Return the gradients that arrive at these places; None for zeros."""
-    roots = [_root(t, g) for t, g in zip(outputs, seeds, strict=True)]
-    token = suppress_warnings()
-    try:
-        leaves, caught = run_backward(roots, retain_graph, places)
-    finally:
-        restore_warnings(token)
+    outputs: tuple[Any, ...], seeds: tuple[Any, ...], retain_graph: bool, create_graph: bool, places: set[Place]
+) -> dict[Place, Any]:
+    """Return the gradients that arrive at these places, as tensors for `create_graph`; None for zeros."""
+    if create_graph:
+        leaves, caught = _derived(outputs, seeds, places)
+    else:
+        roots = [_root(t, g) for t, g in zip(outputs, seeds, strict=True)]
+        token = suppress_warnings()
+        try:
+            leaves, caught = run_backward(roots, retain_graph, places)
+        finally:
+            restore_warnings(token)
     return caught | {(leaf, 0): grad.array for leaf, grad in leaves.items()}
 
 
-def _recorded(outputs: tuple[Any, ...], seeds: tuple[Any, ...], places: set[Place] | None) -> dict[Place, Any]:
-    """Return the edges and gradients, with a graph, of these places, or of all leaves if None."""
-    from tallow.autograd.recorded import run_recorded  # with the rules and the ops they use: only where wanted
+def _derived(
+    outputs: tuple[Any, ...], seeds: tuple[Any, ...], places: set[Place] | None
+) -> tuple[dict[int, LeafGrad], dict[Place, Any]]:
+    """Return the gradients, as tensors with a graph, of all leaves, or of these places; as `run_backward`."""
+    from tallow.autograd.recorded import run_derived  # with the rules and the ops they use: only where wanted
 
     roots = []
     for output, seed in zip(outputs, seeds, strict=True):
         edge, array = _root(output, seed)
         roots.append((edge, seed if hasattr(seed, "requires_grad") else output._like(array)))
-    return run_recorded(roots, places)
+    return run_derived(roots, places)
 
 
-def _recorded_backward(tensors: tuple[Any, ...], grad_tensors: Any, inputs: Any) -> GradStore:
+def _derived_backward(tensors: tuple[Any, ...], grad_tensors: Any, inputs: Any) -> GradStore:
     """Add gradients with a graph to `.grad` of leaves, or of `inputs`; as `backward` with create_graph."""
-    seeds, chosen = _as_tuple(grad_tensors, len(tensors)), None
+    seeds, by_place = _as_tuple(grad_tensors, len(tensors)), None
     if inputs is not None:
         inputs = _tensors("backward: inputs", inputs)
-        chosen = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
+        by_place = dict(zip(_places_of(inputs, "backward"), inputs, strict=True))
+    leaves, caught = _derived(tensors, seeds, None if by_place is None else set(by_place))
+    arrived = [
+        (leaf.leaf, leaf.array) for leaf in leaves.values() if by_place is None or (id(leaf.leaf), 0) in by_place
+    ]
+    arrived += [(by_place[place], g) for place, g in caught.items() if g is not None and by_place is not None]
     store = GradStore()
-    for place, arrived in _recorded(tensors, seeds, None if chosen is None else set(chosen)).items():
-        if arrived is None:
-            continue
-        edge, g = arrived
-        tensor = edge if chosen is None else chosen[place]
+    for tensor, g in arrived:
         g = g.to(tensor.dtype)
         g = tensor._run_hooks(g) if tensor._node is None else g
         tensor._grad = g if tensor._grad is None else tensor._grad + g

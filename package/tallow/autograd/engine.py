@@ -82,6 +82,7 @@ def run_backward(
     retain_graph: bool,
     targets: set[Place] | None = None,
     fill: Callable[[LeafGrad], None] | None = None,
+    kind: type[Sweep] | None = None,
 ) -> tuple[dict[int, LeafGrad], dict[Place, Array | None]]:
     """Send gradients from `roots` to the leaves.
 
@@ -89,11 +90,13 @@ def run_backward(
         targets: places (see `place_of`) of the gradients to return; only what leads to them is computed.
         fill: called with the gradient of a leaf that has post-accumulate hooks as soon as it is complete, while earlier
             ops still wait; that gradient is not returned. So a hook can reduce it, or update the leaf and free it.
+        kind: the class of the sweep, whose gradients may be tensors: see tallow.autograd.second_order.
 
     Returns: leaf gradients by the leaf's id, and the target gradients of node outputs; None for a target that was
         reached by steps alone, whose gradient is zero.
     """
-    sweep = (Sweep if mode.tracer is None else mode.tracer.sweep)(Plan(roots, targets), retain_graph)
+    kind = kind or (Sweep if mode.tracer is None else mode.tracer.sweep)
+    sweep = kind(Plan(roots, targets), retain_graph)
     for edge, g in roots:
         sweep.add(edge, g, owned=False)
     sweep.run(fill)
@@ -183,6 +186,8 @@ def _hooked_leaves(order: list[Node]) -> dict[Node, list[Any]]:
 class Sweep:
     """The second pass: run the closures of the planned nodes and add up gradients.
 
+    Its gradients are arrays. `DerivedSweep` has tensors and calls rules in place of closures; all else is the same.
+
     Attributes:
         grads: the gradient so far of each node that waits to run; a list for a node with several outputs.
         leaves: the gradients of leaves, by id.
@@ -193,6 +198,8 @@ class Sweep:
     """
 
     __slots__ = ("caught", "grads", "latest", "leaves", "plan", "retain_graph", "rounded", "several_devices")
+    fit = staticmethod(fit)
+    new_leaf: type[LeafGrad] = LeafGrad
 
     def __init__(self, plan: Plan, retain_graph: bool) -> None:
         self.plan = plan
@@ -213,7 +220,7 @@ class Sweep:
             grad = grads.pop(node, None)
             if grad is not None:
                 if node.hooks is not None:
-                    grad = _run_node_hooks(node, grad)
+                    grad = self.run_hooks(node, grad)
                 if not selective or self._catch(node, grad):
                     send(node, grad, selective)
             if hooked:
@@ -233,10 +240,7 @@ class Sweep:
         """Run a node's closure, and add what it returns to the gradients of the operands."""
         backward = node.backward
         if backward is None:
-            raise GraphError(
-                f"{node.name()}: trying to backward through the graph a second time; its saved values are freed",
-                hint="call backward(retain_graph=True) the first time",
-            )
+            raise freed(node)
         output_grads = (grad,) if node.outputs is None else tuple(_materialize(node, grad))
         if self.several_devices:  # the closure computes where its gradient is
             devices.make_current(output_grads[0])
@@ -300,22 +304,34 @@ class Sweep:
             self.rounded.update(_reading_rounded(edge, self.plan.targets, self.leaves))
         return g.compute(self.rounded.get(edge, FLOAT32))
 
+    def run_hooks(self, node: Node, g: Any) -> Any:
+        """Return the gradient of a node's outputs as its hooks leave it."""
+        return _run_node_hooks(node, g)
+
     def add(self, edge: Edge, g: Array, owned: bool) -> None:
         """Add a gradient to what has arrived at an edge. `owned`: no other object refers to the array."""
         kind = type(edge)
         grads = self.grads
         if issubclass(kind, Node):
-            g = fit(g, edge.shape, self.rounded.get(edge, edge.dtype))
+            g = self.fit(g, edge.shape, self.rounded.get(edge, edge.dtype))
             grads[edge] = grads[edge] + g if edge in grads else g
         elif kind is Output:
             slots = grads.setdefault(edge.node, [None] * len(edge.node.outputs or ()))
-            g = fit(g, edge.shape, edge.dtype)
+            g = self.fit(g, edge.shape, edge.dtype)
             slots[edge.index] = g if slots[edge.index] is None else slots[edge.index] + g
         else:
             leaf = self.leaves.get(id(edge))
             if leaf is None:
-                leaf = self.leaves[id(edge)] = LeafGrad(edge, self.rounded.get(edge))
+                leaf = self.leaves[id(edge)] = self.new_leaf(edge, self.rounded.get(edge))
             leaf.add(g, owned)
+
+
+def freed(node: Node) -> GraphError:
+    """Return the error for a node that has run already."""
+    return GraphError(
+        f"{node.name()}: trying to backward through the graph a second time; its saved values are freed",
+        hint="call backward(retain_graph=True) the first time",
+    )
 
 
 def _is_new(g: Array, output_grads: Sequence[Array], results: Sequence[Any]) -> bool:
@@ -358,11 +374,11 @@ def _reading_rounded(edge: Edge, targets: set[Place] | None, leaves: dict[int, L
     return dict.fromkeys([*path, edge], edge.array.dtype)
 
 
-def _materialize(node: Node, slots: list[Any]) -> Iterator[Any]:
+def _materialize(node: Node, slots: list[Any], zeros: Callable[..., Any] | None = None) -> Iterator[Any]:
     """Yield the gradient of each output: zeros where none arrived, None for an output that can have none."""
-    xp = array_module(*slots)
+    zeros = zeros or array_module(*slots).zeros
     for slot, (shape, dtype) in zip(slots, node.outputs or (), strict=True):
-        yield slot if slot is not None else xp.zeros(shape, dtype) if dtype.kind == "f" else None
+        yield slot if slot is not None else zeros(shape, dtype) if dtype.kind == "f" else None
 
 
 def _run_node_hooks(node: Node, g: Any) -> Any:

@@ -38,6 +38,7 @@ from tallow.ops import (
     linear,
     losses,
     lu,
+    maps,
     matmul,
     moments,
     norm,

@@ -9,12 +9,14 @@ from tallow.ops.filling import factor
 from tallow.ops.matmul import (
     Products,
     batched_operands,
+    gradients_of_product,
     matmul_result,
     matrix_operands,
     outer_result,
     product,
     vector_operands,
 )
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, Scalar, op
 
 
@@ -42,6 +44,11 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
     return _add_product("addmm", input, beta, alpha, *matmul_result(mat1, mat2, "addmm"))
 
 
+@addmm.second(a="mat1", b="mat2", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gradients:
+    return [g * beta, *gradients_of_product(g * alpha, a, b)]
+
+
 @op("tl Tensor Tensor_")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · (mat @ vec).
@@ -52,6 +59,11 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scal
     matrix_operands("addmv", mat=mat)
     vector_operands("addmv", vec=vec)
     return _add_product("addmv", input, beta, alpha, *matmul_result(mat, vec, "addmv"))
+
+
+@addmv.second(a="mat", b="vec", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gradients:
+    return [g * beta, *gradients_of_product(g * alpha, a, b)]
 
 
 @op("tl Tensor Tensor_")
@@ -65,6 +77,11 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
     return _add_product("addr", input, beta, alpha, *outer_result(vec1, vec2))
 
 
+@addr.second(a="vec1", b="vec2")
+def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gradients:
+    return [g * beta, g @ b * alpha, a @ g * alpha]
+
+
 @op("tl Tensor Tensor_")
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · (batch1 @ batch2).
@@ -74,6 +91,11 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alp
     """
     batched_operands("baddbmm", batch1=batch1, batch2=batch2)
     return _add_product("baddbmm", input, beta, alpha, *matmul_result(batch1, batch2, "baddbmm"))
+
+
+@baddbmm.second(a="batch1", b="batch2", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gradients:
+    return [g * beta, *gradients_of_product(g * alpha, a, b)]
 
 
 @op("tl Tensor Tensor_")
@@ -92,3 +114,8 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alph
         return lambda: product(g, batch2.swapaxes(1, 2), "addbmm"), lambda: product(batch1.swapaxes(1, 2), g, "addbmm")
 
     return _add_product("addbmm", input, beta, alpha, long, backward)
+
+
+@addbmm.second
+def _(g: Derived, *, batch1: Derived, batch2: Derived, alpha: Scalar, beta: Scalar) -> Gradients:
+    return [g * beta, g @ batch2.mT * alpha, batch1.mT @ g * alpha]

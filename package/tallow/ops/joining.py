@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from inspect import unwrap
 from itertools import accumulate
@@ -12,8 +14,10 @@ from tallow.devices import array_module, is_capturing
 from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.ops.axis_index import on_axis, part
 from tallow.ops.dims import as_int, as_ints, is_int, normalize_dim
+from tallow.ops.maps import linear_map
 from tallow.ops.memory_format import standard_order
-from tallow.ops.table import Array, Ints, Result, op
+from tallow.ops.second_order import Derived, Gradients
+from tallow.ops.table import Array, Index, Ints, Result, op
 
 AT_ONCE = 8  # arrays up to which CuPy copies one by one; for more, the host writes a table of addresses
 WHOLE = (slice(None),)
@@ -62,6 +66,13 @@ def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     return value, backward
 
 
+@cat.second
+def _(g: Derived, *, shapes: Sequence[tuple[int, ...]], dim: int) -> Gradients:
+    axis = dim % g.ndim
+    parts = g.split([shape[axis] if len(shape) == g.ndim else 0 for shape in shapes], axis)
+    return [part if len(shape) == g.ndim else None for part, shape in zip(parts, shapes, strict=True)]
+
+
 def _joinable(tensors: Sequence[Array], dim: int) -> list[Array]:
     """Return the tensors to join, without the empty ones that PyTorch skips.
 
@@ -100,6 +111,15 @@ def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     return stack_arrays(tensors, dim), lambda g: tuple(g[on_axis(dim, i)] for i in range(count))
 
 
+@stack.second(unneeded="count")
+def _(g: Derived, *, dim: int) -> Gradients:
+    return g.unbind(dim)
+
+
+def _joined(*gs: Derived, dim: int) -> Gradients:
+    return [cat.call(gs, dim)]
+
+
 def _pieces(input: Array, dim: int, size: int) -> Result:
     """Cut into views of one size, the last perhaps smaller."""
     before, parts = WHOLE * dim, []
@@ -133,10 +153,16 @@ def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Re
     return _cut(tensor, dim, sizes)
 
 
+split.second(_joined)
+
+
 @op("tl Tensor", dtypes="keep", view=True)
 def split_with_sizes(tensor: Array, split_sizes: Ints, dim: int = 0) -> Result:
     """Split into views of the given sizes along a dim."""
     return split.function(tensor, tuple(split_sizes), dim)
+
+
+split_with_sizes.second(_joined)
 
 
 @op(dtypes="keep", view=True)
@@ -149,6 +175,9 @@ def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
     if not n:
         return _cut(input, dim, [0] * chunks)
     return _pieces(input, dim, -(-n // chunks))
+
+
+chunk.second(_joined)
 
 
 @op(dtypes="keep", view=True)
@@ -176,6 +205,23 @@ def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) ->
     return parts, backward
 
 
+def _in_zeros(g: Derived, place: Index, shape: tuple[int, ...]) -> Derived:
+    def put(g: Array) -> Array:
+        whole = array_module(g).zeros(shape, g.dtype)
+        whole[place] = g
+        return whole
+
+    return linear_map.call(g, put, lambda x: x[place])
+
+
+@tensor_split.second
+def _(*gs: Derived, dim: int, ranges: Sequence[range] = (), input_shape: tuple[int, ...] = ()) -> Gradients:
+    if not ranges:
+        return _joined(*gs, dim=dim)
+    pieces = [_in_zeros(g, part(dim, r.start, r.stop), input_shape) for r, g in zip(ranges, gs, strict=True)]
+    return [functools.reduce(operator.add, pieces)]
+
+
 @op(dtypes="keep", view=True)
 def unbind(input: Array, dim: int = 0) -> Result:
     """Return the slices along a dim, each without that dim."""
@@ -184,6 +230,11 @@ def unbind(input: Array, dim: int = 0) -> Result:
     dim = normalize_dim(dim, input.ndim, "unbind")
     parts = tuple(input[(*on_axis(dim, i), ...)] for i in range(input.shape[dim]))
     return parts, lambda *gs: (stack_arrays(gs, dim),)
+
+
+@unbind.second
+def _(*gs: Derived, dim: int) -> Gradients:
+    return [stack.call(gs, dim)]
 
 
 def _splittable(input: Array, dim: int, name: str) -> int:

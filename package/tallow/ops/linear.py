@@ -13,6 +13,7 @@ from tallow.kernels.table import Limit
 from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.matmul import FLOATS, array_dot
 from tallow.ops.rows import as_rows
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
 
@@ -85,6 +86,16 @@ def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     return y, backward
 
 
+@linear.second(unneeded="rounded product count")
+def _(g: Derived, *, input: Derived, weight: Derived, has_bias: bool) -> Gradients:
+    if weight.ndim == 1:  # one output feature whose dim is omitted
+        g = g.unsqueeze(-1)
+        return [g * weight, (g * input).flatten(0, -2).sum(0) if g.ndim > 1 else g * input, g if has_bias else None]
+    rows = g.flatten(0, -2) if g.ndim > 1 else g[None]
+    of_weight = rows.t() @ input.reshape(len(rows), weight.shape[1])
+    return [g @ weight, of_weight, rows.sum(0) if has_bias else None]
+
+
 def _small_linear(input: Array, weight: Array, bias: Array | None) -> Result:
     y = array_dot(input, weight.T)
     has_bias, count = bias is not None, input.shape[0] * weight.size
@@ -123,11 +134,16 @@ def _check(input: Array, weight: Array, bias: Array | None) -> None:
 
 def _dot(input: Array, weight: Array, bias: Array | None) -> Result:
     """Compute `linear` with one output feature whose dim is omitted."""
-    x, w = widen(input), widen(weight)
-    y = run("matmul", x, w)
+    dtype = dtype_of(input)
+    input, weight = widen(input), widen(weight)
+    y = run("matmul", input, weight)
     has_bias = bias is not None
 
     def backward(g: Array) -> tuple[object, ...]:
-        return lambda: g[..., None] * w, lambda: as_rows(g[..., None] * x).sum(axis=0), g if has_bias else None
+        return (
+            lambda: g[..., None] * weight,
+            lambda: as_rows(g[..., None] * input).sum(axis=0),
+            g if has_bias else None,
+        )
 
-    return cast(array_module(x).asarray(y if bias is None else y + widen(bias)), dtype_of(input)), backward
+    return cast(array_module(input).asarray(y if bias is None else y + widen(bias)), dtype), backward

@@ -19,6 +19,7 @@ from tallow.kernels.threads import IN_BROWSER
 from tallow.ops.checks import unsupported
 from tallow.ops.half_gradients import reads_rounded
 from tallow.ops.rows import as_rows
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
 EXACT = 1 << 15  # multiplications of integers, from which BLAS is worth a look at their values
@@ -148,6 +149,11 @@ def matmul(input: Array, other: Array) -> Result:
     return matmul_result(input, other, "matmul")
 
 
+@matmul.second(a="input", b="other", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
+    return gradients_of_product(g, a, b)
+
+
 def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
     """Return a @ b and its backward, for the op `name`."""
     value = product(a, b, name)
@@ -180,6 +186,15 @@ def matmul_result(a: Array, b: Array, name: str) -> tuple[Array, Products]:
         return of_a, of_b
 
     return value, backward
+
+
+def gradients_of_product(g: Derived, a: Derived, b: Derived) -> Gradients:
+    """Return the gradients of a @ b as tensors, before they are summed over broadcast dims."""
+    row, column = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
+    g = g.unsqueeze(-1) if b.ndim == 1 else g
+    g = g.unsqueeze(-2) if a.ndim == 1 else g
+    of_a, of_b = g @ column.transpose(-1, -2), row.transpose(-1, -2) @ g
+    return [of_a.squeeze(-2) if a.ndim == 1 else of_a, of_b.squeeze(-1) if b.ndim == 1 else of_b]
 
 
 def vector_operands(name: str, **operands: Array) -> None:
@@ -222,6 +237,11 @@ def mm(input: Array, mat2: Array) -> Result:
     return matmul_result(input, mat2, "mm")
 
 
+@mm.second(a="input", b="mat2", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
+    return gradients_of_product(g, a, b)
+
+
 @op(halves=True)
 def bmm(input: Array, mat2: Array) -> Result:
     """Return the products of two batches of matrices, without broadcasting.
@@ -231,6 +251,11 @@ def bmm(input: Array, mat2: Array) -> Result:
     """
     batched_operands("bmm", input=input, mat2=mat2)
     return matmul_result(input, mat2, "bmm")
+
+
+@bmm.second(a="input", b="mat2", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
+    return gradients_of_product(g, a, b)
 
 
 @op(halves=True)
@@ -245,6 +270,11 @@ def mv(input: Array, vec: Array) -> Result:
     return matmul_result(input, vec, "mv")
 
 
+@mv.second(a="input", b="vec", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
+    return gradients_of_product(g, a, b)
+
+
 @op(aliases=("vdot",), halves=True)
 def dot(input: Array, tensor: Array) -> Result:
     """Return the inner product of two vectors.
@@ -256,6 +286,11 @@ def dot(input: Array, tensor: Array) -> Result:
     return matmul_result(input, tensor, "dot")
 
 
+@dot.second(a="input", b="tensor", unneeded="a_ndim b_ndim rounded")
+def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
+    return gradients_of_product(g, a, b)
+
+
 @op(dtypes="promote", aliases=("ger",))
 def outer(input: Array, vec2: Array) -> Result:
     """Return y_ij = input_i · vec2_j.
@@ -265,6 +300,11 @@ def outer(input: Array, vec2: Array) -> Result:
     """
     vector_operands("outer", input=input, vec2=vec2)
     return outer_result(input, vec2)
+
+
+@outer.second(a="input", b="vec2")
+def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
+    return [g @ b, a @ g]
 
 
 def outer_result(a: Array, b: Array) -> tuple[Array, Products]:

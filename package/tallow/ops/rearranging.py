@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tallow.devices import array_module
 from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.ops.dims import as_ints, normalize_dim, normalize_dims
 from tallow.ops.memory_format import standard_order
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Ints, Result, op
 
 
@@ -19,6 +21,11 @@ def flip(input: Array, dims: Ints) -> Result:
     axes = normalize_dims(dims, input.ndim, "flip") if len(dims) else ()
     reverse = tuple(slice(None, None, -1) if i in axes else slice(None) for i in range(input.ndim))
     return input[reverse].copy(), lambda g: (g[reverse],)
+
+
+@flip.linear
+def _(x: Array, *, reverse: tuple[slice, ...]) -> Array:
+    return x[reverse]
 
 
 @op(dtypes="keep")
@@ -39,9 +46,15 @@ def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Re
     xp = array_module(input)
     # equal shifts become one number: NumPy takes one shift for all axes only as a number
     if axes is None:
-        return xp.roll(input, by[0]), lambda g: (xp.roll(g, -by[0]),)
+        back: Any = -by[0]
+        return xp.roll(input, by[0]), lambda g: (xp.roll(g, back),)
     back = tuple(-n for n in by)
     return standard_order(xp.roll(input, by, axes)), lambda g: (xp.roll(g, back, axes),)
+
+
+@roll.second
+def _(g: Derived, *, back: Any, axes: tuple[int, ...] | None = None) -> Gradients:
+    return [g.roll(back, axes)]
 
 
 @op("Tensor", dtypes="keep")
@@ -65,6 +78,11 @@ def repeat(input: Array, repeats: Ints) -> Result:
     value = tiled.copy().reshape([r * n for r, n in zip(repeats, shape, strict=True)])
     copies = tuple(range(0, 2 * len(shape), 2))
     return value, lambda g: (g.reshape(interleaved).sum(axis=copies),)
+
+
+@repeat.second
+def _(g: Derived, *, interleaved: Sequence[int], copies: tuple[int, ...]) -> Gradients:
+    return [g.reshape(interleaved).sum(copies) if copies else g]
 
 
 def interleaved_places(repeats: Array | int, size: int, xp: Any) -> Array:

@@ -16,7 +16,9 @@ from tallow.kernels.table import Limit
 from tallow.ops.axis_index import part, reversal
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dims
+from tallow.ops.joining import cat
 from tallow.ops.memory_format import standard_order
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import masked
 from tallow.ops.table import Array, Result, op
 
@@ -118,6 +120,11 @@ def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object 
     return value, lambda g: (_spread(g, shape, axes),)
 
 
+@sum.second
+def _(g: Derived, *, shape: tuple[int, ...], axes: tuple[int, ...]) -> Gradients:
+    return [g.reshape(kept_shape(shape, axes)).expand(shape)]
+
+
 @op()
 def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the mean over `dim`.
@@ -132,6 +139,11 @@ def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object
     value = total / n if n else total * np.nan
     shape = input.shape
     return value, lambda g: (_spread(g / n, shape, axes),)
+
+
+@mean.second
+def _(g: Derived, *, shape: tuple[int, ...], axes: tuple[int, ...], n: int) -> Gradients:
+    return [(g / n).reshape(kept_shape(shape, axes)).expand(shape)]
 
 
 @op()
@@ -149,6 +161,16 @@ def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: obje
     return value, lambda g: (g.reshape(reduced_shape) * ~missing,)
 
 
+@nansum.second
+def _(
+    g: Derived,
+    *,
+    missing: Derived,
+    reduced_shape: tuple[int, ...],
+) -> Gradients:
+    return [g.reshape(reduced_shape).expand(missing.shape).masked_fill(missing, 0)]
+
+
 @op()
 def nanmean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the mean over `dim`, ignoring NaN.
@@ -163,6 +185,11 @@ def nanmean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: obj
     reduced_shape = kept_shape(input.shape, axes)
     value = _without(input, missing).sum(axis=axes, keepdims=keepdim) / n
     return value, lambda g: ((g / n).reshape(reduced_shape) * ~missing,)
+
+
+@nanmean.second
+def _(g: Derived, *, n: Derived, missing: Derived, reduced_shape: tuple[int, ...]) -> Gradients:
+    return [(g / n).reshape(reduced_shape).expand(missing.shape).masked_fill(missing, 0)]
 
 
 def _without(input: Array, missing: Array) -> Array:
@@ -189,6 +216,17 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
         return (others.reshape(input.shape) * g.reshape(reduced_shape),)
 
     return value, backward
+
+
+@prod.definition(unneeded="dim")
+def _(*, input: Derived, axes: tuple[int, ...], reduced_shape: tuple[int, ...]) -> Derived:
+    """Multiply halves with each other, which is right where elements are zero."""
+    rows = input.movedim(axes, tuple(range(-len(axes), 0))).flatten(-len(axes)) if axes else input.unsqueeze(-1)
+    while (n := rows.shape[-1]) > 1:
+        half = n // 2
+        pairs = rows[..., :half] * rows[..., half : 2 * half]
+        rows = pairs if n % 2 == 0 else cat.call([pairs, rows[..., -1:]], -1)
+    return (rows if rows.shape[-1] else rows.sum(-1)).reshape(reduced_shape)
 
 
 FOLD = 64  # products side by side: NumPy multiplies the elements of a row one after the other
@@ -218,19 +256,34 @@ def extreme_of(
     input: Array, dim: Dims, keepdim: bool, name: str, function: str
 ) -> tuple[Array, Callable[[Array], tuple[Array]]]:
     """Return the maxima or minima, and their backward, which shares the gradient among equal elements."""
+    axes, reduced_shape, value = _extreme(input, dim, keepdim, name, function)
+    return value, lambda g: (_shares(g, input, value, axes, reduced_shape),)
+
+
+def _extreme(
+    input: Array, dim: Dims, keepdim: bool, name: str, function: str
+) -> tuple[tuple[int, ...], tuple[int, ...], Array]:
+    """Return the axes, the shape with the dims kept, and the maxima or minima."""
     axes = axes_of(input, dim, name)
     if not reduced_size(input, axes):
         error = ShapeError if dim is None else DimensionError
         raise error(f"{name}: no elements to reduce in shape {input.shape}, dim={dim}", hint="check x.numel() first")
     value = standard_order(getattr(input, function)(axis=axes, keepdims=keepdim))
-    reduced_shape = kept_shape(input.shape, axes)
+    return axes, kept_shape(input.shape, axes), value
 
-    def backward(g: Array) -> tuple[Array]:
-        is_extreme = input == value.reshape(reduced_shape)
-        shares = g.reshape(reduced_shape) / is_extreme.sum(axis=axes, keepdims=True, dtype=g.dtype)
-        return (masked(shares, is_extreme),)
 
-    return value, backward
+def _shares(g: Array, input: Array, value: Array, axes: tuple[int, ...], reduced_shape: tuple[int, ...]) -> Array:
+    is_extreme = input == value.reshape(reduced_shape)
+    shares = g.reshape(reduced_shape) / is_extreme.sum(axis=axes, keepdims=True, dtype=g.dtype)
+    return masked(shares, is_extreme)
+
+
+def _shared(
+    g: Derived, *, input: Derived, value: Derived, axes: tuple[int, ...], reduced_shape: tuple[int, ...]
+) -> Gradients:
+    is_extreme = input == value.reshape(reduced_shape)
+    shares = g.reshape(reduced_shape) / (is_extreme.sum(axes, keepdim=True) if axes else 1)
+    return [shares.expand(input.shape).masked_fill(~is_extreme, 0)]
 
 
 @op()
@@ -242,6 +295,9 @@ def amax(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     return extreme_of(input, dim, keepdim, "amax", "max")
 
 
+amax.second(_shared)
+
+
 @op()
 def amin(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     """Return the minimum over `dim`; elements equal to the minimum share its gradient.
@@ -251,15 +307,39 @@ def amin(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     return extreme_of(input, dim, keepdim, "amin", "min")
 
 
+amin.second(_shared)
+
+
 @op(result=return_types.aminmax)
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> Result:
     """Return the minimum and the maximum over `dim`, or over all elements.
 
     Raises:  ShapeError or DimensionError for an empty dim
     """
-    minimum, backward_of_least = extreme_of(input, dim, keepdim, "amin", "min")
-    greatest, backward_of_greatest = extreme_of(input, dim, keepdim, "amax", "max")
-    return (minimum, greatest), lambda g, h: (backward_of_least(g)[0] + backward_of_greatest(h)[0],)
+    axes, reduced_shape, least = _extreme(input, dim, keepdim, "amin", "min")
+    _, _, greatest = _extreme(input, dim, keepdim, "amax", "max")
+
+    def backward(g: Array, h: Array) -> tuple[Array]:
+        of_least = _shares(g, input, least, axes, reduced_shape)
+        return (of_least + _shares(h, input, greatest, axes, reduced_shape),)
+
+    return (least, greatest), backward
+
+
+@aminmax.second(least="value0", greatest="value1")
+def _(
+    g: Derived,
+    h: Derived,
+    *,
+    input: Derived,
+    least: Derived,
+    greatest: Derived,
+    axes: tuple[int, ...],
+    reduced_shape: tuple[int, ...],
+) -> Gradients:
+    (of_least,) = _shared(g, input=input, value=least, axes=axes, reduced_shape=reduced_shape)
+    (of_greatest,) = _shared(h, input=input, value=greatest, axes=axes, reduced_shape=reduced_shape)
+    return [of_least + of_greatest]
 
 
 def _all_or_any(input: Array, dim: Dims, keepdim: bool, name: str) -> Result:
@@ -314,3 +394,8 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Result:
         y = xp.full(reduced_shape, -np.inf, input.dtype)
     value = y if keepdim else y.reshape(left_shape(input.shape, axes))
     return value, lambda g: (xp.exp(input - y) * g.reshape(reduced_shape),)
+
+
+@logsumexp.second(y="value")
+def _(g: Derived, *, input: Derived, y: Derived, reduced_shape: tuple[int, ...]) -> Gradients:
+    return [(input - y).exp() * g.reshape(reduced_shape)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.dims import as_ints, normalize_dim, normalize_dims
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Ints, Result, op
 
 
@@ -41,6 +43,10 @@ def _reshape(input: Array, shape: Ints, name: str) -> Array:
     )
 
 
+def _as_before(g: Derived, *, from_shape: Sequence[int]) -> Gradients:
+    return [g.reshape(from_shape)]
+
+
 def _reshape_value(input: Array, shape: Ints) -> Array:
     value = input.reshape(shape)
     if value.shape != shape and min(shape) < -1:  # NumPy infers such a size too
@@ -53,6 +59,9 @@ def reshape(input: Array, shape: Ints) -> Result:
     """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
     from_shape = input.shape
     return _reshape(input, shape, "reshape"), lambda g: (g.reshape(from_shape),)
+
+
+reshape.second(_as_before)
 
 
 @op("", dtypes="keep", view=True)
@@ -73,6 +82,9 @@ def view(input: Array, size: Ints) -> Result:
     return value, lambda g: (g.reshape(from_shape),)
 
 
+view.second(_as_before)
+
+
 @op(dtypes="keep", view=True)
 def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Result:
     """Merge the dims from `start_dim` to `end_dim` into one."""
@@ -82,6 +94,9 @@ def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Result:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     merged = (math.prod(from_shape[start : end + 1]),)
     return input.reshape(from_shape[:start] + merged + from_shape[end + 1 :]), lambda g: (g.reshape(from_shape),)
+
+
+flatten.second(_as_before)
 
 
 @op(dtypes="keep", view=True)
@@ -97,11 +112,17 @@ def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
     return input.reshape(from_shape[:dim] + into + from_shape[dim + 1 :]), lambda g: (g.reshape(from_shape),)
 
 
+unflatten.second(_as_before)
+
+
 @op(dtypes="keep", view=True)
 def ravel(input: Array) -> Result:
     """Flatten to one dim."""
     from_shape = input.shape
     return input.reshape(-1), lambda g: (g.reshape(from_shape),)
+
+
+ravel.second(_as_before)
 
 
 @op(dtypes="keep", view=True)
@@ -111,6 +132,9 @@ def squeeze(input: Array, dim: int | Ints | None = None) -> Result:
     dims = set(range(input.ndim) if dim is None else normalize_dims(dim, input.ndim, "squeeze") if dim != () else ())
     squeezed = tuple(n for i, n in enumerate(from_shape) if n != 1 or i not in dims)
     return input.reshape(squeezed), lambda g: (g.reshape(from_shape),)
+
+
+squeeze.second(_as_before)
 
 
 def _unsqueezed(input: Array, dim: int) -> Array:
@@ -128,6 +152,9 @@ def unsqueeze(input: Array, dim: int) -> Result:
     return _unsqueezed(input, dim), lambda g: (g.reshape(from_shape),)
 
 
+unsqueeze.second(_as_before)
+
+
 @op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"), value=np.ndarray.swapaxes)
 def transpose(input: Array, dim0: int, dim1: int) -> Result:
     """Swap two dims."""
@@ -135,6 +162,11 @@ def transpose(input: Array, dim0: int, dim1: int) -> Result:
     if not input.ndim:
         return input[...], lambda g: (g[...],)
     return input.swapaxes(first, second), lambda g: (g.swapaxes(first, second),)
+
+
+@transpose.second
+def _(g: Derived, *, first: int | None = None, second: int | None = None) -> Gradients:
+    return [g if first is None else g.transpose(first, second)]
 
 
 @op(dtypes="keep", view=True, value=np.ndarray.transpose)
@@ -147,6 +179,11 @@ def permute(input: Array, dims: Ints) -> Result:
     if len(set(order)) != len(order):
         raise ShapeError(f"permute: repeated dim in {list(dims)}")
     return input.transpose(order), lambda g: (g.transpose(sorted(range(ndim), key=order.__getitem__)),)
+
+
+@permute.second
+def _(g: Derived, *, ndim: int, order: Sequence[int]) -> Gradients:
+    return [g.permute(sorted(range(ndim), key=order.__getitem__))]
 
 
 @op("Tensor", dtypes="keep", view=True)
@@ -175,3 +212,6 @@ def expand(input: Array, size: Ints) -> Result:
     if type(value) is np.ndarray:
         value.flags.writeable = input.flags.writeable  # writes look for overlaps: part of the view may have none
     return value, lambda g: (g[...],)
+
+
+expand.second(lambda g: [g])  # the engine sums it

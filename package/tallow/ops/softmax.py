@@ -12,6 +12,7 @@ from tallow.kernels.table import of_array
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import normalize_dim
 from tallow.ops.memory_format import standard_order
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Result, op
 
 _softmax_of_rows, _log_softmax_of_rows = of_array("softmax"), of_array("log_softmax")
@@ -56,6 +57,11 @@ def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Resul
         return (_along("softmax_backward", dim, g, value),)
 
     return value, backward
+
+
+@softmax.second(unneeded="last")
+def _(g: Derived, *, value: Derived, dim: int) -> Gradients:
+    return [value * (g - (g * value).sum(dim, keepdim=True))]
 
 
 # The kernels along the last axis, and those along another one.
@@ -145,6 +151,11 @@ def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> R
 
     value = standard_order(_along("log_softmax", dim, input))
     return value, lambda g: (_along("log_softmax_backward", dim, g, value),)
+
+
+@log_softmax.second
+def _(g: Derived, *, value: Derived, dim: int | None = None) -> Gradients:
+    return [g - value.exp() * (g if dim is None else g.sum(dim, keepdim=True))]  # no dim: a number, or no elements
 
 
 @kernel("log_softmax", "array", round_like=0)

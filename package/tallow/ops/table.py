@@ -14,7 +14,8 @@ An op takes arrays and attributes and returns `(value, backward)`:
   gradient; or a `Roundable` of tallow.ops.half_gradients. `None` in place of `backward` means that the op has no
   derivative.
 
-Only the variables that the backward closure refers to are kept alive for backward.
+Only the variables that the backward closure refers to are kept alive for backward. From them the op's rule of the
+second order, which stands under the op, computes gradients that can be differentiated; see tallow.ops.second_order.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.kernels.table import Limit
 from tallow.ops.parameters import REQUIRED, Index, Ints, Role, parameters_of
+from tallow.ops.second_order import HasRule, Rule
 
 Backward = Callable[..., tuple[Any, ...]] | None
 Result = tuple[Any, Backward]
@@ -98,8 +100,8 @@ def aliases_of(names: Collection[str]) -> dict[str, str]:
 OPS: dict[str, Op] = {}
 
 
-class Op:
-    """An operation: its array function, its public places, and its dtype rule."""
+class Op(HasRule):
+    """An operation: its array function, its public places, its dtype rule, and its rule of the second order."""
 
     __slots__ = (
         "aliases",
@@ -176,6 +178,7 @@ class Op:
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None
         self.optional_inplace: Any = None
+        self.rule: Rule | None = None
         self.parameters = parameters_of(function, name)
         self.all_defaults = {p.name: p.default for p in self.parameters}
         parameters = [p for p in self.parameters if not p.is_keyword_only]

@@ -9,6 +9,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.ops.formulas import formula
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Result, op
 
 DEGREE = math.pi / 180
@@ -21,11 +22,17 @@ def sin(input: Array) -> Result:
     return xp.sin(input), lambda g: (g * xp.cos(input),)
 
 
+sin.slope(lambda input: input.cos())
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float", value=np.cos)
 def cos(input: Array) -> Result:
     """Return the cosine of angles in radians."""
     xp = array_module(input)
     return xp.cos(input), lambda g: (-g * xp.sin(input),)
+
+
+cos.slope(lambda input: -input.sin())
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
@@ -35,11 +42,17 @@ def tan(input: Array) -> Result:
     return value, lambda g: (g * (1 + value * value),)
 
 
+tan.slope(lambda value: 1 + value * value)
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsin",))
 def asin(input: Array) -> Result:
     """Return the inverse sine, in [-π/2, π/2]."""
     xp = array_module(input)
     return xp.arcsin(input), lambda g: (g / xp.sqrt(1 - input * input),)
+
+
+asin.slope(lambda input: (1 - input * input) ** -0.5)
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccos",))
@@ -49,10 +62,16 @@ def acos(input: Array) -> Result:
     return xp.arccos(input), lambda g: (-g / xp.sqrt(1 - input * input),)
 
 
+acos.slope(lambda input: -((1 - input * input) ** -0.5))
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctan",))
 def atan(input: Array) -> Result:
     """Return the inverse tangent, in [-π/2, π/2]."""
     return array_module(input).arctan(input), lambda g: (g / (1 + input * input),)
+
+
+atan.slope(lambda input: 1 / (1 + input * input))
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
@@ -62,6 +81,9 @@ def sinh(input: Array) -> Result:
     return xp.sinh(input), lambda g: (g * xp.cosh(input),)
 
 
+sinh.slope(lambda input: input.cosh())
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def cosh(input: Array) -> Result:
     """Return the hyperbolic cosine."""
@@ -69,11 +91,17 @@ def cosh(input: Array) -> Result:
     return xp.cosh(input), lambda g: (g * xp.sinh(input),)
 
 
+cosh.slope(lambda input: input.sinh())
+
+
 @op("tl tl_ Tensor Tensor_ F", dtypes="float", value=np.tanh)
 def tanh(input: Array) -> Result:
     """Return the hyperbolic tangent."""
     value = array_module(input).tanh(input)
     return value, lambda g: (_tanh_backward(g, value),)
+
+
+tanh.slope(lambda value: 1 - value * value)
 
 
 @formula
@@ -88,6 +116,9 @@ def asinh(input: Array) -> Result:
     return xp.arcsinh(input), lambda g: (g / xp.sqrt(input * input + 1),)
 
 
+asinh.slope(lambda input: (input * input + 1) ** -0.5)
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccosh",))
 def acosh(input: Array) -> Result:
     """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
@@ -95,10 +126,16 @@ def acosh(input: Array) -> Result:
     return xp.arccosh(input), lambda g: (g / xp.sqrt(input * input - 1),)
 
 
+acosh.slope(lambda input: (input * input - 1) ** -0.5)
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctanh",))
 def atanh(input: Array) -> Result:
     """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
     return array_module(input).arctanh(input), lambda g: (g / (1 - input * input),)
+
+
+atanh.slope(lambda input: 1 / (1 - input * input))
 
 
 @op("tl Tensor Tensor_", dtypes="float", aliases=("arctan2",))
@@ -114,11 +151,24 @@ def atan2(input: Array, other: Array) -> Result:
     return xp.arctan2(input, other), backward
 
 
+@atan2.second
+def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
+    squared = input * input + other * other
+    g = (g / squared).masked_fill(squared.detach() == 0, 0)
+    return [g * other, -g * input]
+
+
 @op("tl Tensor Tensor_", dtypes="promote")
 def hypot(input: Array, other: Array) -> Result:
     """Return sqrt(input² + other²), without intermediate overflow."""
     value = array_module(input).hypot(input, other)
     return value, lambda g: (lambda: g * (input / value), lambda: g * (other / value))
+
+
+@hypot.second
+def _(g: Derived, *, input: Derived, other: Derived, value: Derived) -> Gradients:
+    g = g / value
+    return [g * input, g * other]
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float")
@@ -127,7 +177,13 @@ def deg2rad(input: Array) -> Result:
     return input * DEGREE, lambda g: (g * DEGREE,)
 
 
+deg2rad.second(lambda g: [g * DEGREE])
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="float")
 def rad2deg(input: Array) -> Result:
     """Convert radians to degrees: input · 180 / π."""
     return input * (1 / DEGREE), lambda g: (g * (1 / DEGREE),)
+
+
+rad2deg.second(lambda g: [g / DEGREE])

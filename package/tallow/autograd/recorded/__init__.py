@@ -1,24 +1,47 @@
 """Backward passes that are recorded themselves: gradients of gradients.
 
-The engine runs closures, which compute with arrays. Here its plan is followed with tensors (sweep.py): for each node a
-rule (rules.py) computes what the closure computes, by ops, from the variables that the closure has saved (saved.py).
-There the saved arrays are connected with the graph again: an operand with the edge of the node, the result with the
-node itself. A rule must account for each variable of the closure, so that none is taken for a constant by mistake.
+Here are the rules of the ops that have none under them yet (tallow.ops.second_order), for tallow.autograd.second_order.
+They read the variables of closures by name (saved.py).
 """
 
-from tallow.autograd.recorded import (
-    decompositions,
-    elementwise,
-    grid_sample,
-    layers,
-    losses,
-    piecewise,
-    products,
-    rearranging,
-    recurrent,
-    reductions,
-    steps,
-    writing,
-)
+from collections.abc import Sequence
+from typing import Any
+
+from tallow.autograd.graph import Node, check_saved
+from tallow.autograd.recorded import decompositions as decompositions
+from tallow.autograd.recorded import elementwise as elementwise
+from tallow.autograd.recorded import grid_sample as grid_sample
+from tallow.autograd.recorded import layers as layers
+from tallow.autograd.recorded import losses as losses
+from tallow.autograd.recorded import piecewise as piecewise
+from tallow.autograd.recorded import products as products
+from tallow.autograd.recorded import rearranging as rearranging
+from tallow.autograd.recorded import recurrent as recurrent
+from tallow.autograd.recorded import reductions as reductions
+from tallow.autograd.recorded import steps as steps
+from tallow.autograd.recorded import writing as writing
 from tallow.autograd.recorded.rules import RULES as RULES
-from tallow.autograd.recorded.sweep import run_recorded as run_recorded
+from tallow.autograd.recorded.saved import Gradients, Saved
+from tallow.autograd.second_order import OTHERS, NodeRule
+from tallow.autograd.second_order import run_derived as run_derived
+from tallow.autograd.variables import no_rule
+from tallow.ops.table import OPS
+
+
+def _find(node: Node) -> NodeRule | None:
+    saved, op = Saved(node), OPS.get(node.op_name.removesuffix("_"))
+    rule = writing.of_view_write if saved.has("layout") else RULES.get(node.op_name.removesuffix("_"))
+    if rule is None or (op is not None and op.rule is not None and not saved.has("layout")):
+        return None
+
+    def gradients(node: Node, gs: Sequence[Any]) -> Gradients:
+        found = rule(saved, *gs)
+        if unused := saved.unused():
+            raise no_rule(node, f"the rule does not know {', '.join(unused)}")
+        check_saved(node, saved.unread())
+        return found
+
+    return gradients
+
+
+OTHERS.append(_find)

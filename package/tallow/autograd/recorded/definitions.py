@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from tallow.autograd.graph import Edge, Node, Output, edge_to, place_of
-from tallow.autograd.recorded.rules import node_on
-from tallow.autograd.recorded.sweep import run_recorded
+from tallow.autograd.second_order import run_derived
+from tallow.autograd.variables import node_on
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
 
@@ -24,9 +24,8 @@ def defined(op: Callable[..., Any], operands: Sequence[Tensor], *gs: Tensor) -> 
     ys = result if isinstance(result, tuple) else (result,)
     roots = [(edge_to(y), g) for y, g in zip(ys, gs, strict=True) if y.requires_grad]
     places = [place_of(edge_to(x)) if x.requires_grad else None for x in own]
-    arrived = run_recorded(roots, {place for place in places if place is not None})
-    found = [None if place is None else arrived.get(place) for place in places]
-    return [None if each is None else each[1] for each in found]
+    _, found = run_derived(roots, {place for place in places if place is not None})
+    return [None if place is None else found.get(place) for place in places]
 
 
 def unread(edge: Edge | None, dtype: np.dtype[Any], shape: Sequence[int] = ()) -> Tensor:

@@ -20,44 +20,21 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 
 OF_INPUT: dict[str, Callable[[Tensor], Tensor]] = {
-    "acosh": lambda x: (x * x - 1) ** -0.5,
-    "acos": lambda x: -((1 - x * x) ** -0.5),
-    "asin": lambda x: (1 - x * x) ** -0.5,
-    "asinh": lambda x: (1 + x * x) ** -0.5,
-    "atan": lambda x: 1 / (1 + x * x),
-    "atanh": lambda x: 1 / (1 - x * x),
-    "cos": lambda x: -x.sin(),
-    "cosh": lambda x: x.sinh(),
     "digamma": lambda x: apply(polygamma, x, 1),
     "entr": lambda x: -(1 + x.log()),
     "erf": lambda x: TWO_OVER_ROOT_PI * (-x * x).exp(),
     "erfc": lambda x: -TWO_OVER_ROOT_PI * (-x * x).exp(),
-    "log": lambda x: 1 / x,
-    "log10": lambda x: 1 / (x * math.log(10)),
-    "log1p": lambda x: 1 / (x + 1),
     "hardswish": lambda x: (x / 3 + 0.5).masked_fill(x.detach() <= -3, 0).masked_fill(x.detach() >= 3, 1),
     "lgamma": lambda x: x.digamma(),
-    "log2": lambda x: 1 / (x * math.log(2)),
     "logsigmoid": lambda x: (-x).sigmoid(),
     "silu": lambda x: x.sigmoid() * (1 + x * (1 - x.sigmoid())),
-    "sin": lambda x: x.cos(),
-    "sinh": lambda x: x.cosh(),
     "softsign": lambda x: (1 + x.abs()) ** -2,
-    "square": lambda x: 2 * x,
 }
 
 
 OF_RESULT: dict[str, Callable[[Tensor], Tensor]] = {
     "erfinv": lambda y: (y * y).exp() / TWO_OVER_ROOT_PI,
-    "exp": lambda y: y,
-    "exp2": lambda y: y * math.log(2),
-    "expm1": lambda y: y + 1,
-    "reciprocal": lambda y: -y * y,
-    "rsqrt": lambda y: -0.5 * y * y * y,
     "sigmoid": lambda y: y * (1 - y),
-    "sqrt": lambda y: 0.5 / y,
-    "tan": lambda y: 1 + y * y,
-    "tanh": lambda y: 1 - y * y,
 }
 
 
@@ -186,12 +163,6 @@ def _prelu(saved: Saved, g: Tensor) -> Gradients:
     ]
 
 
-@rule("hypot")
-def _hypot(saved: Saved, g: Tensor) -> Gradients:
-    by_value = g / saved.result()
-    return [by_value * saved.operand("input"), by_value * saved.operand("other", 1)]
-
-
 @rule("xlogy")
 def _xlogy(saved: Saved, g: Tensor) -> Gradients:
     saved.ignore("logarithm")
@@ -228,14 +199,6 @@ def _logaddexp(saved: Saved, g: Tensor) -> Gradients:
     excess = saved.operand("input") - saved.operand("other", 1)
     share = (excess * math.log(2) if saved.node.op_name.startswith("logaddexp2") else excess).sigmoid()
     return [g * share, g * (1 - share)]
-
-
-@rule("atan2")
-def _atan2(saved: Saved, g: Tensor) -> Gradients:
-    a, b = saved.operand("input"), saved.operand("other", 1)
-    square = a * a + b * b
-    scaled = (g / square).masked_fill(square.detach() == 0, 0)
-    return [scaled * b, -scaled * a]
 
 
 @rule("lerp")

@@ -53,21 +53,6 @@ def _kl_divergence(saved: Saved, g: Tensor) -> Gradients:
     return [-g * t, g * ((t.log() + 1).masked_fill(t.detach() == 0, 0) - x)]
 
 
-@rule("softmax")
-def _softmax(saved: Saved, g: Tensor) -> Gradients:
-    y, dim = saved.result(), saved.constant("dim")
-    saved.ignore("last")
-    return [y * (g - (g * y).sum(dim, keepdim=True))]
-
-
-@rule("log_softmax")
-def _log_softmax(saved: Saved, g: Tensor) -> Gradients:
-    y = saved.result()
-    if not saved.has("dim"):  # of a number, or of no elements
-        return [g - y.exp() * g]
-    return [g - y.exp() * g.sum(saved.constant("dim"), keepdim=True)]
-
-
 @rule("cross_entropy_of_classes")
 def _cross_entropy(saved: Saved, g: Tensor) -> Gradients:
     x, axis, unit = saved.operand("input"), saved.constant("axis"), saved.constant("unit")

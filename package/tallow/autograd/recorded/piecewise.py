@@ -16,7 +16,6 @@ ELEMENTWISE = {
     "clamp_max": ("input", "max"),
     "clamp_min": ("input", "min"),
     "copysign": ("input", "value"),
-    "deg2rad": (),
     "floor": (),
     "fmax": ("first",),
     "fmin": ("first",),
@@ -30,9 +29,7 @@ ELEMENTWISE = {
     "maximum": ("input", "other"),
     "minimum": ("input", "other"),
     "nan_to_num": ("finite",),
-    "neg": (),
     "nextafter": ("input", "other"),
-    "rad2deg": (),
     "relu": ("value",),
     "relu6": ("input", "min_val", "max_val"),
     "remainder": ("input", "other"),
@@ -75,20 +72,10 @@ def _by_slope(saved: Saved, index: int, g: Tensor) -> Tensor:
 RULES.update(dict.fromkeys(ELEMENTWISE, _elementwise))
 
 
-@rule("amax", "amin", "nansum", "nanmean", "median_of_all", "nanmedian_of_all")
+@rule("median_of_all", "nanmedian_of_all")
 def _reduced(saved: Saved, g: Tensor) -> Gradients:
     (slope,) = slopes(saved, g)
     assert slope is not None
     reduced = saved.constant("reduced_shape") if saved.has("reduced_shape") else ()
     saved.ignore("input", "value", "axes", "missing", "n")
     return [scaled(g.reshape(reduced), slope)]
-
-
-@rule("aminmax")
-def _aminmax(saved: Saved, *gs: Tensor) -> Gradients:
-    least, greatest = (
-        _reduced(saved.inside(f"backward_of_{name}"), g)[0] for name, g in zip(("least", "greatest"), gs, strict=True)
-    )
-    assert least is not None
-    assert greatest is not None
-    return [least + greatest]

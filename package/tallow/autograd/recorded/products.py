@@ -2,72 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from tallow.autograd.graph import edge_to
 from tallow.autograd.recorded.definitions import defined, unread
 from tallow.autograd.recorded.reductions import of_norm
 from tallow.autograd.recorded.rules import difference, rule
-from tallow.autograd.recorded.saved import Gradients, Saved, connected, no_rule
+from tallow.autograd.recorded.saved import Gradients, Saved, connected
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.ops.cross import linalg_cross
-
-
-@rule("matmul", "mm", "bmm", "mv", "dot")
-def _matmul(saved: Saved, g: Tensor) -> Gradients:
-    a, b = saved.operand("a"), saved.operand("b", 1)
-    saved.ignore("a_ndim", "b_ndim", "rounded")
-    return _of_product(a, b, g)
-
-
-def _of_product(a: Tensor, b: Tensor, g: Tensor) -> list[Tensor]:
-    """Return the gradients of a @ b, before they are summed over broadcast dims."""
-    row, column = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
-    g = g.unsqueeze(-1) if b.ndim == 1 else g
-    g = g.unsqueeze(-2) if a.ndim == 1 else g
-    of_a, of_b = g @ column.transpose(-1, -2), row.transpose(-1, -2) @ g
-    return [of_a.squeeze(-2) if a.ndim == 1 else of_a, of_b.squeeze(-1) if b.ndim == 1 else of_b]
-
-
-@rule("addmm", "addmv", "baddbmm")
-def _addmm(saved: Saved, g: Tensor) -> Gradients:
-    alpha, beta, product = saved.constant("alpha"), saved.constant("beta"), saved.inside("backward")
-    a, b = product.operand("a", 1), product.operand("b", 2)
-    product.ignore("a_ndim", "b_ndim", "rounded")
-    return [g * beta, *_of_product(a, b, g * alpha)]
-
-
-@rule("linear")
-def _linear(saved: Saved, g: Tensor) -> Gradients:
-    x, weight = saved.operand("input"), saved.operand("weight", 1)
-    saved.ignore("rounded", "product", "count")
-    if weight.ndim == 1:
-        raise no_rule(saved.node, "the weight is a vector")
-    count = math.prod(x.shape[:-1])
-    rows = g.reshape(count, g.shape[-1])
-    of_bias = rows.sum(0) if saved.constant("has_bias") else None
-    return [g @ weight, rows.transpose(0, 1) @ x.reshape(count, x.shape[-1]), of_bias]
-
-
-@rule("outer")
-def _outer(saved: Saved, g: Tensor) -> Gradients:
-    a, b = saved.operand("a"), saved.operand("b", 1)
-    return [g @ b, a @ g]
-
-
-@rule("addr")
-def _addr(saved: Saved, g: Tensor) -> Gradients:
-    alpha, beta, outer = saved.constant("alpha"), saved.constant("beta"), saved.inside("backward")
-    a, b = outer.operand("a", 1), outer.operand("b", 2)
-    return [g * beta, g @ b * alpha, a @ g * alpha]
-
-
-@rule("addbmm")
-def _addbmm(saved: Saved, g: Tensor) -> Gradients:
-    alpha, beta, product = saved.constant("alpha"), saved.constant("beta"), saved.inside("backward")
-    a, b = product.operand("batch1", 1), product.operand("batch2", 2)
-    return [g * beta, g @ b.transpose(1, 2) * alpha, a.transpose(1, 2) @ g * alpha]
 
 
 @rule("linalg_cross")

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from tallow.autograd.recorded.rules import Map, linear, linear_map, rule
+from tallow.autograd.recorded.rules import Map, linear, rule
 from tallow.autograd.recorded.saved import Gradients, Saved, no_rule
-from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.kernels import run
-from tallow.ops.axis_index import on_axis, part, take
-from tallow.ops.joining import cat, stack
+from tallow.ops.axis_index import on_axis, take
 from tallow.ops.padding import lengthen
 from tallow.ops.strided import as_strided, window_view
-
-
-@linear("reshape", "view", "ravel", "flatten", "unflatten", "squeeze", "unsqueeze")
-def _reshape(saved: Saved) -> Map:
-    saved.ignore("from_shape")
-    return lambda x: x
-
-
-@linear("permute")
-def _permute(saved: Saved) -> Map:
-    order = saved.constant("order")
-    saved.ignore("ndim")
-    return lambda x: x.transpose(order)
-
-
-@linear("transpose")
-def _transpose(saved: Saved) -> Map:
-    if not saved.has("first"):
-        return lambda x: x
-    first, second = saved.constant("first"), saved.constant("second")
-    return lambda x: x.swapaxes(first, second)
 
 
 @linear("getitem", "take_at")
@@ -73,28 +47,6 @@ def _diagonal(saved: Saved) -> Map:
     plane = [saved.constant(name) for name in ("offset", "dim1", "dim2")]
     saved.ignore("shape")
     return lambda x: x.diagonal(*plane)
-
-
-@linear("roll")
-def _roll(saved: Saved) -> Map:
-    if saved.has("by"):
-        by, axes = saved.constant("by")[0], None
-    else:
-        by, axes = tuple(-n for n in saved.constant("back")), saved.constant("axes")
-    return lambda x: array_module(x).roll(x, by, axes)
-
-
-@linear("flip")
-def _flip(saved: Saved) -> Map:
-    reverse = saved.constant("reverse")
-    return lambda x: x[reverse]
-
-
-@linear("repeat")
-def _repeat(saved: Saved) -> Map:
-    interleaved, copies = saved.constant("interleaved"), set(saved.constant("copies"))
-    shape = [1 if i in copies else n for i, n in enumerate(interleaved)]
-    return lambda x: array_module(x).broadcast_to(x.reshape(shape), interleaved)
 
 
 @linear("tril", "triu", "scaled_mask")
@@ -192,48 +144,6 @@ def _resample(saved: Saved) -> Map:
 # Linear ops of several operands or outputs.
 
 
-@rule("clone", "expand", "to_dtype", "frac")
+@rule("clone", "to_dtype", "frac")
 def _same(saved: Saved, g: Tensor) -> Gradients:
     return [g]
-
-
-@rule("cat")
-def _cat(saved: Saved, g: Tensor) -> Gradients:
-    dim, shapes = saved.constant("dim"), saved.constant("shapes")
-    if any(len(shape) != g.ndim for shape in shapes):
-        raise no_rule(saved.node, "a tensor without elements is left out")
-    return g.split([shape[dim] for shape in shapes], dim)
-
-
-@rule("stack")
-def _stack(saved: Saved, g: Tensor) -> Gradients:
-    saved.ignore("count")
-    return g.unbind(saved.constant("dim"))
-
-
-@rule("chunk", "split", "split_with_sizes", "tensor_split")
-def _cut(saved: Saved, *gs: Tensor) -> Gradients:
-    if saved.has("ranges"):
-        return [_at_ranges(saved, gs)]
-    return [apply(cat, list(gs), saved.constant("dim"))]
-
-
-def _at_ranges(saved: Saved, gs: Sequence[Tensor]) -> Tensor:
-    """Return the sum of gs, each at its range in zeros."""
-    shape, dim, ranges = map(saved.constant, ("input_shape", "dim", "ranges"))
-
-    def placed(g: Tensor, place: tuple[Any, ...]) -> Tensor:
-        def put(h: Array) -> Array:
-            y = array_module(h).zeros(shape, h.dtype)
-            y[place] = h
-            return y
-
-        return linear_map(g, put, lambda x: x[place])
-
-    first, *others = (placed(g, part(dim, r.start, r.stop)) for g, r in zip(gs, ranges, strict=True))
-    return sum(others, first)
-
-
-@rule("unbind")
-def _unbind(saved: Saved, *gs: Tensor) -> Gradients:
-    return [apply(stack, list(gs), saved.constant("dim"))]

@@ -9,26 +9,12 @@ from tallow.autograd.recorded.piecewise import scaled, slopes
 from tallow.autograd.recorded.rules import Map, linear, rule
 from tallow.autograd.recorded.saved import Gradients, Saved, connected, no_rule
 from tallow.core.apply import apply
-from tallow.core.tensor import Tensor, from_array
+from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.ops.axis_index import take
 from tallow.ops.joining import cat
 from tallow.ops.special import logaddexp
-
-
-@linear("sum")
-def _sum(saved: Saved) -> Map:
-    axes = saved.constant("axes")
-    saved.ignore("shape")
-    return lambda x: x.sum(axis=axes)
-
-
-@linear("mean")
-def _mean(saved: Saved) -> Map:
-    axes, n = saved.constant("axes"), saved.constant("n")
-    saved.ignore("shape")
-    return lambda x: x.sum(axis=axes) / n
 
 
 @linear("cumsum")
@@ -101,23 +87,6 @@ def of_norm(x: Tensor, order: float, y: Tensor, g: Tensor) -> Tensor:
     return sign * size ** (order - 1) * scaled
 
 
-@rule("prod")
-def _prod(saved: Saved, g: Tensor) -> Gradients:
-    x, axes, reduced = saved.operand("input"), saved.constant("axes"), saved.constant("reduced_shape")
-    saved.ignore("dim")
-
-    def product(x: Tensor) -> Tensor:
-        """Multiply halves with each other, which is right where elements are zero."""
-        rows = x.movedim(axes, tuple(range(-len(axes), 0))).flatten(-len(axes)) if axes else x.unsqueeze(-1)
-        while (n := rows.shape[-1]) > 1:
-            half = n // 2
-            pairs = rows[..., :half] * rows[..., half : 2 * half]
-            rows = pairs if n % 2 == 0 else apply(cat, [pairs, rows[..., -1:]], -1)
-        return rows.reshape(reduced) if rows.shape[-1] else rows.sum(-1).reshape(reduced)
-
-    return defined(product, (x,), g.reshape(reduced))
-
-
 @rule("cumprod", "logcumsumexp")
 def _running(saved: Saved, g: Tensor) -> Gradients:
     is_product = saved.node.op_name.startswith("cumprod")
@@ -166,14 +135,3 @@ def _chosen(saved: Saved) -> Map:
         return lambda x: x.reshape(-1)[flat]
     indices, axis = saved.constant("indices"), saved.constant("axis")
     return lambda x: array_module(x).take_along_axis(x.reshape(shape), indices, axis)
-
-
-@rule("logsumexp")
-def _logsumexp(saved: Saved, g: Tensor) -> Gradients:
-    x, reduced = saved.operand("input"), saved.constant("reduced_shape")
-    saved.ignore("y")
-    dims = _kept(x.shape, reduced)
-    if not dims:
-        return [g.reshape(reduced)]
-    weights = (x - from_array(x.array.max(axis=dims, keepdims=True))).exp()
-    return [weights / weights.sum(dims, keepdim=True) * g.reshape(reduced)]

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Edge, Node, Output
+from tallow.autograd.graph import Node
+from tallow.autograd.variables import connected as connected
+from tallow.autograd.variables import no_rule as no_rule
 from tallow.core.tensor import Tensor, from_array
-from tallow.dtypes import BY_STORAGE, Array
-from tallow.errors import UnsupportedError
+from tallow.dtypes import Array
 
 Gradients = Sequence[Tensor | None]
 Rule = Callable[..., Gradients]
@@ -60,12 +61,12 @@ class Saved:
 
     def operand(self, name: str, index: int = 0) -> Tensor:
         """Return the operand of this index, which the closure has under this name."""
-        return connected(self.constant(name), self.node.edges[index])
+        return as_tensor(self.constant(name), self.node.edges[index])
 
     def result(self, name: str = "value") -> Tensor:
         """Return the op's result, which the closure has under this name."""
         array = np.asarray(value) if isinstance(value := self.constant(name), np.generic) else value
-        return connected(array, self.node)
+        return as_tensor(array, self.node)
 
     def inside(self, name: str) -> Saved:
         """Return the variables of a function that the closure calls."""
@@ -93,29 +94,6 @@ def _cells(closure: FunctionType) -> dict[str, CellType]:
     return dict(zip(closure.__code__.co_freevars, closure.__closure__ or (), strict=True))
 
 
-def no_rule(node: Node, reason: str = "") -> UnsupportedError:
-    """Return the error for a node whose gradient cannot be differentiated."""
-    return UnsupportedError(
-        f"{node.name()}: its gradient cannot be differentiated" + (f": {reason}" if reason else ""),
-        hint="compute with ops of tallow.autograd.recorded; without create_graph it has a gradient",
-    )
-
-
-def connected(array: Array, edge: Edge | None) -> Tensor:
-    """Return a tensor of an array whose gradient goes to an edge; a constant for None.
-
-    Raises:  UnsupportedError if the array is not the edge's
-    """
-    if edge is None or not hasattr(array, "shape"):
-        return from_array(np.asarray(array) if np.isscalar(array) else array)
-    if not isinstance(edge, Node | Output):  # a leaf
-        if edge.array is array:
-            return edge
-        if edge.array.shape != array.shape:
-            raise UnsupportedError(f"a saved array of shape {array.shape} is not that of its leaf, {edge.array.shape}")
-        return edge.to(BY_STORAGE[array.dtype])
-    if tuple(edge.shape) != array.shape:
-        raise UnsupportedError(f"a saved array of shape {array.shape} is not that of its op, {edge.shape}")
-    tensor = from_array(array)
-    tensor._node, tensor._requires_grad = edge, True
-    return tensor
+def as_tensor(value: Any, edge: Any) -> Tensor:
+    """Return a saved array as a tensor connected with an edge, or a number as a constant."""
+    return connected(value, edge) if hasattr(value, "shape") else from_array(np.asarray(value))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tallow.autograd.graph import Edge, edge_to
-from tallow.autograd.recorded.rules import RULES, node_on, rule
+from tallow.autograd.recorded.rules import RULES
 from tallow.autograd.recorded.saved import Gradients, Rule, Saved
+from tallow.autograd.second_order import in_steps
 from tallow.core.tensor import Tensor
 
 OPS_WITH_STEPS = (
@@ -20,20 +18,9 @@ def _in_steps(of_op: Rule) -> Rule:
 
     def depending(saved: Saved, *gs: Tensor) -> Gradients:
         edges = saved.node.edges
-        return [None if gradient is None else _with_edges(gradient, edges) for gradient in of_op(saved, *gs)]
+        return [None if gradient is None else in_steps(gradient, edges) for gradient in of_op(saved, *gs)]
 
     return depending
-
-
-def _with_edges(gradient: Tensor, edges: Sequence[Edge | None]) -> Tensor:
-    count = len(edges)
-    return node_on(gradient.array, "in_steps", lambda g: (g, *[None] * count), edge_to(gradient), *edges)
-
-
-@rule("in_steps")
-def _gradient_alone(saved: Saved, g: Tensor) -> Gradients:
-    saved.ignore("count")
-    return [g]
 
 
 for _name in OPS_WITH_STEPS:

@@ -49,12 +49,6 @@ def _scatter_reduce(saved: Saved, g: Tensor) -> Gradients:
     return by_elements(saved, g)
 
 
-@rule("as_view")
-def _as_view(saved: Saved, g: Tensor) -> Gradients:
-    to_base = saved.constant("to_base")
-    return [linear_map(g, to_base, to_base.adjoint)]
-
-
 def of_view_write(saved: Saved, g: Tensor) -> Gradients:
     """Return the gradients of an op that has written into a view: of the view's base, and of the other operands.
 

@@ -1,0 +1,247 @@
+"""Backward passes that are recorded themselves, for gradients of gradients.
+
+`DerivedSweep` is the engine's sweep with tensors: it calls the rule of each op in place of its closure. The rules stand
+under the ops, see tallow.ops.second_order. Here is what their forms mean, and what nodes that are no ops do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from tallow.autograd.engine import LeafGrad, Sweep, _materialize, freed, run_backward
+from tallow.autograd.graph import Edge, Node, Place, check_saved, edge_to, place_of
+from tallow.autograd.modes import enable_grad, mode
+from tallow.autograd.variables import arguments_of, no_rule, node_on, place_of_operand, unneeded_cells, variable
+from tallow.core.tensor import Tensor, from_array
+from tallow.devices import array_module
+from tallow.dtypes import BY_STORAGE, Array
+from tallow.ops.accumulate import add_at
+from tallow.ops.maps import linear_map
+from tallow.ops.second_order import Gradients, Rule
+from tallow.ops.table import OPS, Op
+
+NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops, and of ops not written anew yet
+OTHERS: list[Callable[[Node], NodeRule | None]] = []  # what finds such rules, in this order
+
+
+def run_derived(
+    roots: Sequence[tuple[Edge, Tensor]], targets: set[Place] | None = None
+) -> tuple[dict[int, LeafGrad], dict[Place, Any]]:
+    """Send gradients from `roots` to the leaves, or to `targets`, by ops that are recorded. The graph is kept.
+
+    Returns:  as `run_backward`, with tensors in place of arrays
+    Raises:  UnsupportedError for a node without a rule
+    """
+    if mode.tracer is not None:
+        mode.tracer.stop("a gradient with create_graph=True")
+    autocast, mode.autocast = mode.autocast, None  # gradients have the dtypes of the forward pass
+    try:
+        with enable_grad():
+            return run_backward(roots, True, targets, kind=DerivedSweep)
+    finally:
+        mode.autocast = autocast
+
+
+def fit_tensor(g: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
+    """Convert a gradient to the shape and dtype of its operand, summing over broadcast dims."""
+    g = g if g.shape == tuple(shape) else g.sum_to_size(tuple(shape))
+    return g if g.dtype is BY_STORAGE[dtype] else g.to(BY_STORAGE[dtype])
+
+
+class DerivedLeaf(LeafGrad):
+    """The gradient of a leaf as it grows; `array` is a tensor."""
+
+    __slots__ = ()
+
+    def add(self, g: Tensor, owned: bool) -> None:
+        """Add a gradient."""
+        g = fit_tensor(g, self.shape, self.dtype)
+        self.array = g if self.array is None else self.array + g
+
+
+class DerivedSweep(Sweep):
+    """A sweep whose gradients are tensors: it calls the rule of a node's op in place of the closure."""
+
+    __slots__ = ()
+    fit = staticmethod(fit_tensor)
+    new_leaf = DerivedLeaf
+
+    def send(self, node: Node, grad: Any, selective: bool) -> None:
+        """Call the rule of a node's op, and add what it returns to the gradients of the operands."""
+        if node.backward is None:
+            raise freed(node)
+        if node.outputs is None:
+            gs = [grad]
+        else:
+            xp = array_module(*(None if slot is None else slot.array for slot in grad))
+            gs = list(_materialize(node, grad, lambda shape, dtype: from_array(xp.zeros(shape, dtype))))
+        for edge, g in zip(node.edges, gradients_of(node, gs), strict=False):
+            if edge is not None and g is not None and not (selective and not self.plan.needs(edge)):
+                self.add(edge, g, owned=False)
+
+    def run_hooks(self, node: Node, g: Any) -> Any:
+        """Call a node's hooks with the gradient of its outputs. Raises: UnsupportedError if one replaces it."""
+        arrays = g.array if node.outputs is None else [None if slot is None else slot.array for slot in g]
+        left = super().run_hooks(node, arrays if node.outputs is None else [*arrays])
+        pairs = [(left, arrays)] if node.outputs is None else zip(left, arrays, strict=True)
+        if any(after is not before for after, before in pairs):
+            raise no_rule(node, "a hook replaces it")
+        return g
+
+    def _arrived(self, edge: Edge) -> Array | None:
+        g = super()._arrived(edge)
+        return None if g is None else g.array
+
+
+def gradients_of(node: Node, gs: Sequence[Any]) -> Gradients:
+    """Return the gradients of a node's operands, as tensors with a history, from those of its outputs.
+
+    Raises:  UnsupportedError for a node without a rule, GraphError if a value that it has saved was overwritten
+    """
+    for find in OTHERS:
+        if (of_node := find(node)) is not None:
+            return of_node(node, gs)
+    op = OPS.get(node.op_name) or OPS.get(node.op_name.removesuffix("_"))
+    if op is None or op.rule is None:
+        raise no_rule(node)
+    rule = op.rule
+    gradients = _FORMS[rule.form](node, op, rule, gs)
+    if rule.in_steps:
+        gradients = [None if g is None else in_steps(g, node.edges) for g in gradients]
+    check_saved(node, unneeded_cells(rule, node) if rule.form not in ("linear", "piecewise", "moves") else ())
+    return gradients
+
+
+def entry(closure: Any, index: int, *gs: Array | None) -> Any:
+    """Return the gradient of one operand, as a closure computes it."""
+    of_operand = closure(*gs)[index]
+    return of_operand() if callable(of_operand) else of_operand
+
+
+def _second(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
+    assert rule.function is not None
+    gradients: Gradients = rule.function(*gs, **arguments_of(rule, op, node))
+    return gradients
+
+
+def _slope(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
+    assert rule.function is not None
+    return [gs[0] * rule.function(**arguments_of(rule, op, node))]
+
+
+def _linear(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
+    assert rule.function is not None
+    closure, others = node.backward, [None] * (len(gs) - 1)  # the node may be freed before the map is called
+    forward = partial(rule.function, **arguments_of(rule, op, node))
+    return [linear_map.call(gs[0], lambda h: entry(closure, 0, h, *others), forward)]
+
+
+def _definition(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
+    assert rule.function is not None
+    arguments = arguments_of(rule, op, node)
+    places: dict[int, Place] = {}
+    for name, x in arguments.items():
+        place = place_of_operand(rule.names.get(name, name), op, node)
+        if place is not None and isinstance(x, Tensor) and x.requires_grad:
+            arguments[name] = own = x.view_as(x)  # each with a place of its own
+            places[place] = place_of(edge_to(own))
+    result = rule.function(**arguments)
+    ys = result if isinstance(result, tuple) else (result,)
+    roots = [(edge_to(y), g.reshape(y.shape)) for y, g in zip(ys, gs, strict=True) if y.requires_grad]
+    _, found = run_derived(roots, set(places.values()))
+    return [found.get(places[i]) if i in places else None for i in range(len(node.edges))]
+
+
+def _piecewise(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
+    closure = node.backward
+    maps: Iterable[Any] = (None if edge is None else partial(entry, closure, i) for i, edge in enumerate(node.edges))
+    return [None if scale is None else linear_map.call(gs[0], scale, scale) for scale in maps]
+
+
+def _moves(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
+    """Return gradients each of whose elements is one of g's times a constant, or zero.
+
+    The closure itself tells which element, and which constant: it is called with the numbers of g's elements, and with
+    ones.
+    """
+    (g,), closure = gs, node.backward
+    xp, shape = array_module(g.array), g.shape
+    numbers = xp.arange(1, g.array.size + 1, dtype=np.float64).reshape(shape)
+    gradients: list[Any] = []
+    for i, edge in enumerate(node.edges):
+        places = None if edge is None else entry(closure, i, numbers)
+        weights = None if places is None else entry(closure, i, xp.ones(shape))
+        gradients.append(
+            None if weights is None else linear_map.call(g, partial(entry, closure, i), _added(places, weights, shape))
+        )
+    return gradients
+
+
+def _added(numbers: Array, weights: Array, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """Return the transpose: the sums, in an array of `shape`, of the elements that came from each of its elements."""
+    xp = array_module(numbers)
+    places = xp.rint(numbers / xp.where(weights == 0, 1, weights)).astype(np.int64).reshape(-1)
+    factors = weights.reshape(-1)
+
+    def transpose(h: Array) -> Array:
+        y = xp.zeros(1 + int(np.prod(shape)), h.dtype)
+        add_at(y, (places,), h.reshape(-1) * factors.astype(h.dtype))
+        return y[1:].reshape(shape)
+
+    return transpose
+
+
+_FORMS: dict[str, Callable[[Node, Op, Rule, Sequence[Any]], Gradients]] = {
+    "second": _second,
+    "slope": _slope,
+    "linear": _linear,
+    "definition": _definition,
+    "piecewise": _piecewise,
+    "moves": _moves,
+}
+
+
+def in_steps(gradient: Tensor, edges: Sequence[Edge | None]) -> Tensor:
+    """Return a gradient as a function of the operands too, with derivatives of zero.
+
+    So a network of ReLUs has second derivatives.
+    """
+    count = len(edges)
+    return node_on(gradient.array, "in_steps", lambda g: (g, *[None] * count), edge_to(gradient), *edges)
+
+
+def _of_steps(node: Node) -> NodeRule | None:
+    return (lambda node, gs: gs) if node.op_name == "in_steps" else None
+
+
+def _of_view(node: Node) -> NodeRule | None:
+    """Return the rule of a view whose history was renewed: it is linear."""
+    if node.op_name != "as_view":
+        return None
+    to_base = variable(node.backward, "to_base")
+    return lambda node, gs: [linear_map.call(gs[0], to_base, to_base.adjoint)]
+
+
+def _of_function(node: Node) -> NodeRule | None:
+    """Return the rule of a `Function`: its backward, recorded, with the history of the inputs that it has saved."""
+    cls, ctx = variable(node.backward, "cls"), variable(node.backward, "ctx")
+    if ctx is None:
+        return None
+    if getattr(cls.backward, "_is_once", False):
+        raise no_rule(node, "it is marked once_differentiable")
+    if ctx._saves_results or not ctx._materialize:
+        raise no_rule(node, "save inputs only, and let gradients be materialized")
+
+    def backward(node: Node, gs: Sequence[Any]) -> Gradients:
+        result = cls.backward(ctx, *gs)
+        check_saved(node, ())
+        return result if isinstance(result, tuple) else (result,)
+
+    return backward
+
+
+OTHERS += [_of_function, _of_view, _of_steps]

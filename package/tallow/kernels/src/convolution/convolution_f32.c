@@ -138,7 +138,7 @@ static int is_plain(const sizes *n, const box *b) {
   return is_pointwise && n->out_h == n->height && b->n.out_w == n->width;
 }
 
-#if defined __AVX512F__
+#if LANES == 16
 typedef float eight __attribute__((vector_size(32), aligned(4)));
 #endif
 
@@ -164,7 +164,7 @@ static __attribute__((noinline)) void gather(float *columns, size_t row, const f
         if (r < first || r >= last) continue;
         const float *from = copy + place_of(n, &b->p, h, w);
         float *to = columns + (r - first) * row + s * b->area; // the next row overwrites the end of the last vector
-#if defined __AVX512F__
+#if LANES == 16
 #define SHORT(of) /* short vectors are in one cache line more often */                                                   \
   if (width * sizeof(float) <= sizeof(of)) {                                                                             \
     for (size_t i = 0; i < b->n.out_h; i++, from += pitch, to += width) *(of *)to = *(const of *)from;                   \
@@ -239,11 +239,11 @@ static void flip(float *y, size_t y_row, const float *w, size_t outputs, size_t 
       float *to = y + first * y_row + o * taps;
       fetch(from + channels * taps, SOME * taps);
       for (size_t c = first; c < smaller(first + SOME, channels); c++, from += taps, to += y_row)
-#if defined __AVX512F__
+#if HAS_MASKS
         if (taps <= LANES) {
           const vf v = load_part(from, taps, 0.0f);
           const vf reversed = __builtin_shufflevector(v, v, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-          __builtin_ia32_storeups512_mask(to + taps - LANES, reversed, (uint16_t)(0xffff << (LANES - taps)));
+          store_lanes(to + taps - LANES, reversed, (uint16_t)(0xffff << (LANES - taps)));
         } else
 #endif
 #pragma clang loop vectorize(disable)
@@ -334,7 +334,7 @@ EXPORT void tl_convolution_dx_f32(float *dx, const float *g, const float *w, siz
 }
 
 // The most outputs that are few; and the columns of a tile of sums, which has four rows.
-#if defined __AVX512F__ || defined __aarch64__
+#if VECTOR_REGISTERS == 32
 enum { FEW = 16, WIDE = 4 };
 #elif defined __AVX2__
 enum { FEW = 12, WIDE = 3 };

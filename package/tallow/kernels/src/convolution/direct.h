@@ -16,8 +16,8 @@
 #include "product/transpose.h"
 
 enum {
-#if defined __AVX512F__ || defined __aarch64__
-  ROWS = 8, // 16 sums of 32 registers
+#if VECTOR_REGISTERS == 32
+  ROWS = 8, // 16 sums
 #else
   ROWS = 6, // 12 sums, two vectors of kernels and one element of x: sixteen registers
 #endif

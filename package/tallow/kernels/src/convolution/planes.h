@@ -41,7 +41,7 @@ static inline vf load_every(size_t step, const float *p) {
 #endif
 }
 
-#if defined __AVX512F__
+#if HAS_MASKS
 #define COPY inline
 // dst[j] = src[j · step]
 static inline __attribute__((always_inline)) void copy_every(size_t step, float *dst, const float *src, size_t n) {

@@ -24,6 +24,20 @@
 #define LANES 4
 #endif
 
+// How many vector registers the target has, for the size of tiles.
+#if defined __AVX512F__ || defined __aarch64__
+#define VECTOR_REGISTERS 32
+#else
+#define VECTOR_REGISTERS 16
+#endif
+
+// Whether some lanes of a vector can be loaded and stored, and the memory of the others is not touched.
+#if defined __AVX512F__
+#define HAS_MASKS 1
+#else
+#define HAS_MASKS 0
+#endif
+
 #if defined _WIN32
 #define EXPORT __declspec(dllexport)
 #else
@@ -228,7 +242,13 @@ static inline vf tanh(vf x) {
   return or_nan((vf)((vi)(t / (t + splat(2.0f))) | sign), x);
 }
 
-#if defined __AVX512F__
+#if HAS_MASKS
+// Load the lanes of a mask, and take the others from `otherwise`; and store them.
+static inline one_register load_lanes(const float *p, one_register otherwise, uint16_t mask) {
+  return __builtin_ia32_loadups512_mask(p, otherwise, mask);
+}
+static inline void store_lanes(float *p, one_register v, uint16_t mask) { __builtin_ia32_storeups512_mask(p, v, mask); }
+
 // Of n elements, those of register i.
 static inline uint16_t part_of(size_t n, size_t i) {
   return (uint16_t)((1u << smaller(n - smaller(n, 16 * i), 16)) - 1);
@@ -239,14 +259,14 @@ static inline vf load_part(const float *p, size_t n, float fill) {
   vf lanes = splat(fill);
   for (size_t i = 0; i < REGISTERS; i++) {
     one_register *own = (one_register *)&lanes + i;
-    *own = __builtin_ia32_loadups512_mask(p + 16 * i, *own, part_of(n, i));
+    *own = load_lanes(p + 16 * i, *own, part_of(n, i));
   }
   return lanes;
 }
 
 static inline void store_part(float *p, size_t n, vf v) {
   for (size_t i = 0; i < REGISTERS; i++)
-    __builtin_ia32_storeups512_mask(p + 16 * i, ((one_register *)&v)[i], part_of(n, i));
+    store_lanes(p + 16 * i, ((one_register *)&v)[i], part_of(n, i));
 }
 #else
 // Not inlined: the code of a loop for each end of a row would be a large part of the library.

@@ -101,14 +101,14 @@ def relu6(input: Array) -> Result:
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
-    value = run("bent", input, input, negative_slope)
-    return value, lambda g: (run("bent", g, input, negative_slope),)
+    value = run("leaky_relu_backward", input, input, negative_slope)
+    return value, lambda g: (run("leaky_relu_backward", g, input, negative_slope),)
 
 
-@kernel("bent", "array")
-def bent_array(x: Array, y: Array, slope: float) -> Array:
-    """Return x where y is positive and slope · x elsewhere."""
-    return select(y > 0, x, x * slope)
+@kernel("leaky_relu_backward", "array")
+def leaky_relu_backward_array(g: Array, x: Array, slope: float) -> Array:
+    """Return g where x is positive and slope · g elsewhere."""
+    return select(x > 0, g, g * slope)
 
 
 @op("tl Tensor F")

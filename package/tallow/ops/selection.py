@@ -57,30 +57,30 @@ def select_array(condition: Array, yes: Array | Scalar, no: Array | Scalar) -> A
     return array_module(condition).where(condition, yes, no)
 
 
-@kernel("at_least", "array")
+@kernel("clamp_min", "array")
 def at_least_array(x: Array, bound: Array | Scalar) -> Array:
     """Return the larger of each element and the bound."""
     return array_module(x).maximum(x, bound)
 
 
-@kernel("at_most", "array")
+@kernel("clamp_max", "array")
 def at_most_array(x: Array, bound: Array | Scalar) -> Array:
     """Return the smaller of each element and the bound."""
     return array_module(x).minimum(x, bound)
 
 
-SELECT, BOUNDS = Limit("select"), Limit("at_least", "at_most")
+SELECT, BOUNDS = Limit("select"), Limit("clamp_min", "clamp_max")
 
 
 def at_least(x: Array, bound: Array | Scalar) -> Array:
     """Return max(x, bound). NumPy takes three times as long with a number as with an array."""
-    value: Array = run("at_least", x, bound)
+    value: Array = run("clamp_min", x, bound)
     return value
 
 
 def at_most(x: Array, bound: Array | Scalar) -> Array:
     """Return min(x, bound)."""
-    value: Array = run("at_most", x, bound)
+    value: Array = run("clamp_max", x, bound)
     return value
 
 

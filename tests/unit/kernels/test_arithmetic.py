@@ -73,7 +73,9 @@ def test_relu_and_its_gradient(n: int) -> None:
     np.testing.assert_array_equal(y, np.maximum(x, 0))
     np.testing.assert_array_equal(run("relu_backward", g, y), np.where(y > 0, g, 0))
     for slope in (0.1, -2, 0):
-        np.testing.assert_array_equal(run("bent", g, x, slope), np.where(x > 0, g, g * np.float32(slope)))
+        np.testing.assert_array_equal(
+            run("leaky_relu_backward", g, x, slope), np.where(x > 0, g, g * np.float32(slope))
+        )
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (3, 41), (2, 5, 9), (2, 3, 40)], ids=str)

@@ -31,12 +31,12 @@ ALL = [
         "add_along",
         "add_rows",
         "arrange_blocks",
-        "at_least",
-        "at_most",
+        "clamp_min",
+        "clamp_max",
         "attention",
         "attention_backward",
         "attention_decode",
-        "bent",
+        "leaky_relu_backward",
     ),
     *("chain", "channel_norm", "channel_norm_backward", "convolution", "convolution_dw", "convolution_dx"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
@@ -109,7 +109,7 @@ for n in (*range(1, 20), 33, 100):
     fn["gelu"](x, "none"), fn["gelu"](x, "tanh")
     mask, places = edge((3, n), np.bool_), edge((3, n), np.int64)
     mask[...], places[...] = True, n - 1
-    fn["at_least"](x, 0.5), fn["at_most"](x, 0.5), fn["bent"](x, x, 0.5), fn["erf"](x)
+    fn["clamp_min"](x, 0.5), fn["clamp_max"](x, 0.5), fn["leaky_relu_backward"](x, x, 0.5), fn["erf"](x)
     fn["running_sum"](x, 0, False), fn["running_sum"](x, 0, True), fn["running_sum"](x, 1, True)
     fn["select"](mask, x, x), fn["select"](mask, x, 1.0), fn["select"](mask, 0.0, x)
     for axis, index in ((1, places), (1, places[0]), (0, places // n), (0, places[0, :1] // n)):

@@ -193,7 +193,7 @@ def test_sums_of_exponentials(n: int) -> None:
 
 @pytest.mark.parametrize("n", LENGTHS)
 def test_losses_of_classes(n: int) -> None:
-    losses = c_function("tl_class_losses_f32", *[P] * 5, N, N)
+    losses = c_function("tl_cross_entropy_f32", *[P] * 5, N, N)
     for shift in range(3):
         x, target = shift_copy(normal(ROWS, n) * 5, shift), np.arange(ROWS, dtype=np.int64) * 7 % n
         loss, highest, total = (GuardedArray(ROWS, shift=i) for i in range(3))
@@ -207,7 +207,7 @@ def test_losses_of_classes(n: int) -> None:
 
 @pytest.mark.parametrize("n", LENGTHS)
 def test_gradients_of_classes(n: int) -> None:
-    gradients = c_function("tl_class_gradients_f32", *[P] * 6, N, N)
+    gradients = c_function("tl_cross_entropy_backward_f32", *[P] * 6, N, N)
     for shift in range(3):
         x, g = shift_copy(normal(ROWS, n) * 5, shift), shift_copy(normal(ROWS), shift)
         target = np.arange(ROWS, dtype=np.int64) * 7 % n
@@ -228,7 +228,7 @@ def test_losses_of_classes_out_of_range_and_of_rows_that_are_not_finite() -> Non
     )
     target = np.array([-1, 2, 1, 1, 1, 1, 0], np.int64)
     loss, highest, total = np.empty(7, np.float32), np.empty(7, np.float32), np.empty(7, np.float32)
-    losses = c_function("tl_class_losses_f32", *[P] * 5, N, N)
+    losses = c_function("tl_cross_entropy_f32", *[P] * 5, N, N)
     losses(pointer(loss), pointer(highest), pointer(total), pointer(x), pointer(target), 7, 2)
     np.testing.assert_array_equal(loss, [np.nan] * 5 + [np.inf, 0])
 

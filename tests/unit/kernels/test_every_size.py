@@ -36,8 +36,8 @@ FORWARD: dict[str, Callable[[tl.Tensor], tl.Tensor]] = {
     "gelu": lambda x: F.gelu(x),
     "row_sums": lambda x: x.sum(-1),
     "running_sum": lambda x: x.cumsum(0),
-    "at_least": lambda x: x.clamp(min=0.5),
-    "at_most": lambda x: x.clamp(max=0.5),
+    "clamp_min": lambda x: x.clamp(min=0.5),
+    "clamp_max": lambda x: x.clamp(max=0.5),
     "select": lambda x: tl.where(x > 0, x, x),
     "softmax": lambda x: x.softmax(-1),
     "log_softmax": lambda x: x.log_softmax(-1),
@@ -58,7 +58,7 @@ OTHERS: list[tuple[str, Callable[[tl.Tensor], tl.Tensor]]] = [
     ("matmul", lambda x: tl.outer(x[0], x[0])),
     ("matmul", lambda x: tl.mm(x, x)),
     ("matmul", lambda x: x[0] @ x),
-    ("at_least", lambda x: x.clamp(-0.5, 0.5)),
+    ("clamp_min", lambda x: x.clamp(-0.5, 0.5)),
     ("take_along", lambda x: x.max(0)[0]),
     ("formula", lambda x: F.hardswish(x)),
     ("formula", lambda x: tl.sub(2, x, alpha=3)),
@@ -217,7 +217,7 @@ def operands(name: str, rng: np.random.Generator) -> tuple[int, tuple[Any, ...]]
         return a * c, (x, rng.integers(0, b, (a, c)), 1)
     if name == "formula":
         return x.size, (x, None, (x, 0.5))
-    extra = {"running_sum": (1, False), "at_least": (0.0,), "at_most": (0.0,)}
+    extra = {"running_sum": (1, False), "clamp_min": (0.0,), "clamp_max": (0.0,)}
     return x.size, (x > 0, x, x) if name == "select" else (x, *extra.get(name, ()))
 
 

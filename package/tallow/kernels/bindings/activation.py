@@ -23,9 +23,9 @@ _gelu_backward = {
     "none": function("tl_gelu_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
     "tanh": function("tl_gelu_tanh_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
 }
-_at_least = function("tl_at_least_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-_bend = function("tl_bend_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-NOTHING = math.nan  # the slope of `_bend` for 0, of infinite elements too
+_clamp_min = function("tl_clamp_min_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_leaky_relu_backward = function("tl_leaky_relu_backward_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+NOTHING = math.nan  # the slope of `_leaky_relu_backward` for 0, of infinite elements too
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
@@ -65,7 +65,7 @@ def float32_elements(x: Array) -> bool:
 def relu(x: Array) -> Array:
     """Return max(x, 0) of each element."""
     x, y = contiguous(x), np.empty(x.shape, FLOAT32)
-    by_rows(_at_least, (y, x, None), x.size, ELEMENT * x.size, 0.0)
+    by_rows(_clamp_min, (y, x, None), x.size, ELEMENT * x.size, 0.0)
     return y
 
 
@@ -77,7 +77,7 @@ def two_of_float32_elements(g: Array, y: Array) -> bool:
 @kernel("relu_backward", BACKEND, accepts=two_of_float32_elements)
 def relu_backward(g: Array, y: Array) -> Array:
     """Return the gradient of x from that of y = relu(x)."""
-    return elementwise("relu_backward", _bend, ELEMENT, g, y, numbers=(NOTHING,))
+    return elementwise("relu_backward", _leaky_relu_backward, ELEMENT, g, y, numbers=(NOTHING,))
 
 
 def two_of_float32_elements_and_number(x: Array, y: Array, slope: float) -> bool:
@@ -85,7 +85,7 @@ def two_of_float32_elements_and_number(x: Array, y: Array, slope: float) -> bool
     return type(slope) in (float, int) and slope == slope and two_of_float32_elements(x, y)
 
 
-@kernel("bent", BACKEND, accepts=two_of_float32_elements_and_number)
-def bent(x: Array, y: Array, slope: float) -> Array:
-    """Return x where y is positive and slope · x elsewhere."""
-    return elementwise("bent", _bend, ELEMENT, x, y, numbers=(slope,))
+@kernel("leaky_relu_backward", BACKEND, accepts=two_of_float32_elements_and_number)
+def leaky_relu_backward(g: Array, x: Array, slope: float) -> Array:
+    """Return g where x is positive and slope · g elsewhere: the gradient of x, or with x as g leaky_relu itself."""
+    return elementwise("leaky_relu_backward", _leaky_relu_backward, ELEMENT, g, x, numbers=(slope,))

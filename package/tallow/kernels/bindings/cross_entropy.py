@@ -14,8 +14,8 @@ from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
 _sum_exp = function("tl_sum_exp_f32", None, POINTER, POINTER, POINTER, SIZE, SIZE)
-_class_losses = function("tl_class_losses_f32", None, *[POINTER] * 5, SIZE, SIZE)
-_class_gradients = function("tl_class_gradients_f32", None, *[POINTER] * 6, SIZE, SIZE)
+_cross_entropy = function("tl_cross_entropy_f32", None, *[POINTER] * 5, SIZE, SIZE)
+_cross_entropy_backward = function("tl_cross_entropy_backward_f32", None, *[POINTER] * 6, SIZE, SIZE)
 _scaled_exp = function("tl_scaled_exp_f32", None, *[POINTER] * 4, SIZE, SIZE)
 
 INT64 = np.dtype(np.int64)  # an array's dtype is mostly this very object, and compares slowly with np.int64
@@ -64,9 +64,9 @@ def cross_entropy(
     losses, highest, total = np.empty(rows, FLOAT32), np.empty(rows, FLOAT32), np.empty(rows, FLOAT32)
     x, target, work = contiguous(x), np.ascontiguousarray(target), EXPONENTIAL * x.size
     if work < WORTH_A_THREAD:  # what `by_rows` does then, without the call
-        _class_losses.on_arrays(losses, highest, total, x, target, rows, n)
+        _cross_entropy.on_arrays(losses, highest, total, x, target, rows, n)
     else:
-        by_rows(_class_losses, (losses, highest, total, x, target), rows, work, n)
+        by_rows(_cross_entropy, (losses, highest, total, x, target), rows, work, n)
     return losses, None, highest, total
 
 
@@ -94,7 +94,7 @@ def cross_entropy_backward(
     if 0 <= ignore_index < n:  # C ignores classes out of range, which the loss has refused unless they are ignored
         of_rows[target == ignore_index] = 0
     arrays = y, contiguous(x), contiguous(highest), contiguous(total), of_rows, np.ascontiguousarray(target)
-    by_rows(_class_gradients, arrays, rows, EXPONENTIAL * x.size, n)
+    by_rows(_cross_entropy_backward, arrays, rows, EXPONENTIAL * x.size, n)
     return y
 
 

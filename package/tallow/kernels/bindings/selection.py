@@ -11,8 +11,8 @@ from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, fun
 from tallow.kernels.table import kernel, minimum
 
 _select = function("tl_select_f32", None, *[POINTER] * 4, *[SIZE] * 3)
-_at_least = function("tl_at_least_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-_at_most = function("tl_at_most_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_clamp_min = function("tl_clamp_min_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_clamp_max = function("tl_clamp_max_f32", None, *[POINTER] * 3, SIZE, FLOAT)
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
@@ -59,13 +59,13 @@ def _bounded(function: CFunction, x: Array, bound: Scalar) -> Array:
     return y
 
 
-@kernel("at_least", BACKEND, accepts=float32_and_number)
-def at_least(x: Array, bound: Scalar) -> Array:
+@kernel("clamp_min", BACKEND, accepts=float32_and_number)
+def clamp_min(x: Array, bound: Scalar) -> Array:
     """Return the larger of each element and the bound."""
-    return _bounded(_at_least, x, bound)
+    return _bounded(_clamp_min, x, bound)
 
 
-@kernel("at_most", BACKEND, accepts=float32_and_number)
-def at_most(x: Array, bound: Scalar) -> Array:
+@kernel("clamp_max", BACKEND, accepts=float32_and_number)
+def clamp_max(x: Array, bound: Scalar) -> Array:
     """Return the smaller of each element and the bound."""
-    return _bounded(_at_most, x, bound)
+    return _bounded(_clamp_max, x, bound)

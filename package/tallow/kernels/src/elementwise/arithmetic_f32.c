@@ -1,6 +1,7 @@
 // tl_add_f32, tl_sub_f32, tl_mul_f32, tl_div_f32   y[i] = a[i] + b[i], and so on; with b null a number instead of b[i]
-// tl_at_least_f32        y[i] = the larger of a[i] and the number; tl_at_most_f32 the smaller one; NaN in a stays NaN
-// tl_bend_f32            y[i] = a[i] where b[i] > 0, and a[i] times the number elsewhere; if that is NaN, 0 elsewhere
+// tl_clamp_min_f32            y[i] = the larger of a[i] and the number; tl_clamp_max_f32 the smaller one; NaN in a stays NaN
+// tl_leaky_relu_backward_f32  y[i] = a[i] where b[i] > 0, and the number, the slope, times a[i] elsewhere; with NaN as the slope 0
+//                             elsewhere, the gradient of relu. With b = a this is leaky_relu itself
 //   layout  all (n,) contiguous      align  none needed       length  any n ≥ 0
 //   alias   the result may be an operand; any other overlap is undefined
 //   special IEEE 754: NaN stays NaN
@@ -29,6 +30,6 @@ RESULT(tl_add_f32, p + q)
 RESULT(tl_sub_f32, p - q)
 RESULT(tl_mul_f32, p *q)
 RESULT(tl_div_f32, p / q)
-RESULT(tl_at_least_f32, or_nan(select(p < q, q, p), p))
-RESULT(tl_at_most_f32, or_nan(select(p > q, q, p), p))
-RESULT(tl_bend_f32, select(q > splat(0.0f), p, (vf)((vi)(p * splat(number)) & ((vi){0} - (number == number)))))
+RESULT(tl_clamp_min_f32, or_nan(select(p < q, q, p), p))
+RESULT(tl_clamp_max_f32, or_nan(select(p > q, q, p), p))
+RESULT(tl_leaky_relu_backward_f32, select(q > splat(0.0f), p, (vf)((vi)(p * splat(number)) & ((vi){0} - (number == number)))))

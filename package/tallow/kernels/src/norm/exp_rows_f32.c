@@ -1,6 +1,6 @@
 // tl_sum_exp_f32          highest[r] = max_j x[r, j],  total[r] = Σ_j exp(x[r, j] - highest[r])
 // tl_scaled_exp_f32       y[r, j] = exp(x[r, j] - shift[r]) * factor[r]
-// tl_class_gradients_f32  y[r, j] = exp(x[r, j] - highest[r]) * (g[r] / total[r]) - (j = target[r] ? g[r] : 0),
+// tl_cross_entropy_backward_f32  y[r, j] = exp(x[r, j] - highest[r]) * (g[r] / total[r]) - (j = target[r] ? g[r] : 0),
 //                         a row of zeros for a target outside of 0 .. n - 1
 //   layout  x, y (rows, n) row-major, rows contiguous; highest, total, shift, factor, g, target (rows,)
 //   range   x ≤ shift
@@ -36,7 +36,7 @@ EXPORT __attribute__((noinline)) void tl_scaled_exp_f32(float *y, const float *x
   }
 }
 
-EXPORT void tl_class_gradients_f32(float *y, const float *x, const float *highest, const float *total, const float *g,
+EXPORT void tl_cross_entropy_backward_f32(float *y, const float *x, const float *highest, const float *total, const float *g,
                                    const int64_t *target, size_t rows, size_t n) {
   for (size_t r = 0; r < rows; r++, x += n, y += n) {
     int counts = (uint64_t)target[r] < n;

@@ -1,6 +1,6 @@
 // tl_log_softmax_f32   y[r, j] = x[r, j] - highest[r] - log total[r]
-// tl_class_losses_f32  losses[r] = log total[r] - (x[r, target[r]] - highest[r])
-//   highest[r] = max_j x[r, j],  total[r] = Σ_j exp(x[r, j] - highest[r]), which tl_class_losses_f32 writes too
+// tl_cross_entropy_f32  losses[r] = log total[r] - (x[r, target[r]] - highest[r])
+//   highest[r] = max_j x[r, j],  total[r] = Σ_j exp(x[r, j] - highest[r]), which tl_cross_entropy_f32 writes too
 //   layout  x, y (rows, n) row-major, rows contiguous; losses, highest, total, target (rows,)
 //   range   any target; one outside of 0 .. n - 1 has the loss NaN
 //   align   none needed       length  any n ≥ 1
@@ -37,7 +37,7 @@ EXPORT void tl_log_softmax_f32(float *y, const float *x, size_t rows, size_t n) 
   }
 }
 
-EXPORT void tl_class_losses_f32(float *losses, float *highest, float *total, const float *x, const int64_t *target,
+EXPORT void tl_cross_entropy_f32(float *losses, float *highest, float *total, const float *x, const int64_t *target,
                                 size_t rows, size_t n) {
   tl_sum_exp_f32(highest, total, x, rows, n);
   for (size_t r = 0; r < rows; r++, x += n)

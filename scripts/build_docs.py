@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.cli.site import CDN, ENTRY, MARKDOWN_CDN, TOKENIZERS_CDN
 from tallow.io.whole_folder import replaced_folder
+from tallow.site.build import CDN, ENTRY, MARKDOWN_CDN, TOKENIZERS_CDN
 
 ROOT = Path(__file__).resolve().parent.parent
 # The pages written by hand: section of the menu, title in the menu, source.

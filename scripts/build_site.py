@@ -28,8 +28,8 @@ CARD = "web/pictures/card.png"
 UNKNOWN = "<i>address of the repository</i>"  # in the front page
 sys.path.insert(0, str(ROOT / "package"))
 
-from tallow.cli.site import ENTRY, build_site, fill_place, replaced_site  # noqa: E402  the checkout's, whatever is installed
 from tallow.errors import TallowError  # noqa: E402
+from tallow.site.build import ENTRY, build_site, fill_place, replaced_site  # noqa: E402  the checkout's, whatever is installed
 
 
 def build_wheel(folder: Path) -> Path:

@@ -149,7 +149,7 @@ def built_site(
     markdown_dir: Path,
 ) -> Path:
     """Build the static site with Pyodide. Other processes of the run use the same files: do not change them."""
-    from tallow.cli.site import build_site  # Pyodide needs no sites
+    from tallow.site.build import build_site  # Pyodide needs no sites
 
     def build(folder: Path) -> None:
         libraries = {"tokenizers": tokenizers_dir, "markdown": markdown_dir}

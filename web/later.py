@@ -1,4 +1,4 @@
-"""Import modules that are not there at the start: their part is loaded when they are imported first (cli/parts.py)."""
+"""Import modules that are not there at the start: their part is loaded when they are imported first (site/parts.py)."""
 
 from __future__ import annotations
 

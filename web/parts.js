@@ -1,4 +1,4 @@
-/** Parts of Python (cli/parts.py): archives that are unpacked into Pyodide's files, at the start or when first imported. */
+/** Parts of Python (site/parts.py): archives that are unpacked into Pyodide's files, at the start or when first imported. */
 
 import { Problem } from "./protocol.js";
 import { gunzip, readNow } from "./read-files.js";

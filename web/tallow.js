@@ -72,7 +72,7 @@ export class Runtime {
    * @param {URL} app
    * @param {{ modules?: URL[], parts?: string[], packages?: string[], libraries?: string[], onProgress?: (progress: Progress) => void, signal?: AbortSignal }} [options]
    *   `modules` are the Python files that `app` imports, `parts` the parts of Python that it needs besides those of every page
-   *   (cli/parts.py; others load when they are imported), `packages` those besides NumPy and tallow that it imports, `libraries` the JavaScript modules of site.json that Python imports
+   *   (site/parts.py; others load when they are imported), `packages` those besides NumPy and tallow that it imports, `libraries` the JavaScript modules of site.json that Python imports
    * @returns {Promise<Started>}
    */
   async start(app, { modules = [], parts = [], packages = [], libraries = [], ...options } = {}) {

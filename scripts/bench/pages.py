@@ -11,7 +11,7 @@ import prerequisites
 from playwright.sync_api import Page, expect, sync_playwright
 
 from bench.places import CHROMIUM_FLAGS
-from tallow.cli.static_server import SiteServer
+from tallow.site.static_server import SiteServer
 
 WAIT_MS = 600_000
 

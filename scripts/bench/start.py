@@ -33,9 +33,9 @@ from build_site import build_wheel, fetch
 
 from bench.report import Row
 from bench.turns import load_note
-from tallow.cli.site import build_site
-from tallow.cli.static_server import SiteHandler, SiteServer
 from tallow.models.built_in import stories
+from tallow.site.build import build_site
+from tallow.site.static_server import SiteHandler, SiteServer
 
 NAME = "start"
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,7 +24,7 @@ from playwright.sync_api import (
 from support import builds
 from tests.browser.hanging import ended_after
 
-from tallow.cli.static_server import SiteServer
+from tallow.site.static_server import SiteServer
 
 HERE = Path(__file__).parent
 # Python starts in a few seconds; a busy machine may take ten times as long without failing a test.

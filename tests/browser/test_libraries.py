@@ -10,7 +10,7 @@ import fetch_npm
 from playwright.sync_api import Page, Route
 from tests.browser.conftest import START_MS
 
-from tallow.cli import site as site_module
+from tallow.site import build as site_module
 
 START = """
 async () => {

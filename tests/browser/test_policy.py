@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from support import paths
 from tests.browser.conftest import POLICY, START_MS, wait_for, wait_until
 
-from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
+from tallow.site.build import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 
 PAGES = {"index": "index.html"} | {
     path.parent.name: path.relative_to(paths.ROOT).as_posix()

@@ -23,9 +23,9 @@ from support.links import dead_links
 from tests.browser.conftest import START_MS, wait_until
 from tests.browser.plain_host import serving_plainly
 
-from tallow.cli import site as site_module
-from tallow.cli.site import SiteError, build_site, replaced_site
 from tallow.io.llama2c import Header
+from tallow.site import build as site_module
+from tallow.site.build import SiteError, build_site, replaced_site
 
 
 def read_json(path: Path) -> Any:

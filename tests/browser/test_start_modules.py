@@ -1,4 +1,4 @@
-"""The modules that pages import until their first answer: those of cli/start_modules.txt, which load first."""
+"""The modules that pages import until their first answer: those of site/start_modules.txt, which load first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from support import builds
 from tests.browser.conftest import START_MS, serving
 
-from tallow.cli.parts import START_MODULES
+from tallow.site.parts import START_MODULES
 
 # For the test: the page's own code cannot ask Python for this.
 LIST = """
@@ -29,8 +29,8 @@ NOT_IN_ARCHIVES = {
 # Large, and of no use to a page's first answer; the second set not to those two pages'.
 UNWANTED = {
     "ctypes.util", "email", "http", "importlib.metadata", "multiprocessing", "numpy.ctypeslib", "numpy.f2py",
-    "numpy.ma", "numpy.polynomial", "numpy.testing", "pydoc", "tallow.cli", "tallow.keras", "tallow.training",
-    "tallow_cuda", "tarfile", "unittest", "xml",
+    "numpy.ma", "numpy.polynomial", "numpy.testing", "pydoc", "tallow.cli", "tallow.keras", "tallow.site",
+    "tallow.training", "tallow_cuda", "tarfile", "unittest", "xml",
 }  # fmt: skip
 UNWANTED_HERE = {"numpy.fft", "tallow.data", "tallow.distributed", "tallow.models.gguf.models", "urllib"}
 MODELS = {"tallow.models.built_in.glosses", "tallow.models.built_in.spoken", "tallow.models.built_in.stories"}

@@ -19,8 +19,6 @@ from support import kills
 import tallow as tl
 from tallow.audio import Sound, write_wav
 from tallow.cli import main
-from tallow.cli.browser_wheel import pack_wheel
-from tallow.cli.site import build_site
 from tallow.data import CSVDataset, NPZDataset
 from tallow.data.cifar import unpack
 from tallow.data.download import fetch
@@ -36,6 +34,8 @@ from tallow.models.decoders.llama_formats import save_hugging_face
 from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.generation_config import GenerationConfig
 from tallow.peft import PeftModel
+from tallow.site.browser_wheel import pack_wheel
+from tallow.site.build import build_site
 from tallow.text import Tokenizer
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.training.texts import documents

@@ -12,11 +12,11 @@ from support.paths import ROOT
 # Files whose tests compute nothing, compile kernels, or repeat what is computed elsewhere. So do tests that start
 # processes, such as those of commands: what these compute, others compute in the process of the tests.
 ELSEWHERE = (
-    "cli/test_bytecode.py",
-    "cli/test_offers.py",
-    "cli/test_static_server.py",
-    "cli/test_shared_module.py",
-    "cli/test_snapshot.py",
+    "site/test_bytecode.py",
+    "site/test_offers.py",
+    "site/test_static_server.py",
+    "site/test_shared_module.py",
+    "site/test_snapshot.py",
     "compiler/test_cases.py",
     "data/test_workers.py",
     "generation/test_constrain_grammars.py",

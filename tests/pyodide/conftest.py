@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from support import paths, subsuite
 
-from tallow.cli import site
-from tallow.cli.node import RELAXED_SIMD, known_options
+from tallow.site import build as site
+from tallow.site.node import RELAXED_SIMD, known_options
 
 HERE = Path(__file__).parent
 TIMEOUT_S = 1200

@@ -12,7 +12,7 @@ import npm_package
 import pytest
 from fetch_pyodide import FetchError
 
-from tallow.cli import site
+from tallow.site import build as site
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ LAYERS = (
     ("peft",),
     ("training", "serving"),
     ("tallow",),
-    ("keras", "cli", "compat", "__main__"),
+    ("keras", "cli", "compat", "site", "__main__"),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 

@@ -20,7 +20,7 @@ import pytest
 from support.paths import ROOT
 
 import tallow
-from tallow.cli.browser_wheel import SiteError, pack_wheel
+from tallow.site.browser_wheel import SiteError, pack_wheel
 
 MAX_BYTES = 2.8 * 2**20  # a tenth of it are float kernels for AVX-512
 # The models, and the recordings that the speech page plays to its model.
@@ -240,7 +240,7 @@ def test_pages_install_the_same_files_from_an_installed_package(
     for_pages: set[str], installed: Path, tmp_path: Path
 ) -> None:
     """`tallow demo` packs them after `pip install`, from installed files."""
-    code = "from pathlib import Path; from tallow.cli.browser_wheel import pack_wheel; print(pack_wheel(Path()))"
+    code = "from pathlib import Path; from tallow.site.browser_wheel import pack_wheel; print(pack_wheel(Path()))"
     env = {**os.environ, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"}
     wheel_path = tmp_path / output_of([sys.executable, "-c", code], env, tmp_path).strip()
     assert names(wheel_path) == for_pages

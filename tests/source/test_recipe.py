@@ -13,7 +13,7 @@ from support import pythons
 from support.paths import ROOT
 
 import tallow
-from tallow.cli.browser_wheel import top_level_packages
+from tallow.site.browser_wheel import top_level_packages
 
 PYODIDE_BUILD = "pyodide-build==0.39.2"
 PYTHONS = ("3.13", "3.12")  # which it supports

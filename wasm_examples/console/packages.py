@@ -12,7 +12,7 @@ import pyodide_js
 from pyodide.code import find_imports
 from pyodide.ffi import to_js
 
-LOCK = "pyodide-lock.json"  # beside Pyodide's files, on its CDN and in a site (cli/pyodide_packages.py)
+LOCK = "pyodide-lock.json"  # beside Pyodide's files, on its CDN and in a site (site/pyodide_packages.py)
 
 
 class Packages:

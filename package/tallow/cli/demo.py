@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tallow.cli.cache import cache_folder
-from tallow.cli.offers import Offers, offers_of
-from tallow.cli.site import (
+from tallow.cli.terminal import report, unusable_address
+from tallow.errors import ArgumentError
+from tallow.site.build import (
     CDN,
     DOMPURIFY_VERSION,
     MARKED_VERSION,
@@ -20,9 +20,9 @@ from tallow.cli.site import (
     TOKENIZERS_VERSION,
     build_site,
 )
-from tallow.cli.static_server import SiteServer
-from tallow.cli.terminal import report, unusable_address
-from tallow.errors import ArgumentError
+from tallow.site.cache import cache_folder
+from tallow.site.offers import Offers, offers_of
+from tallow.site.static_server import SiteServer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-from tallow.cli.browser_wheel import SiteError
-from tallow.cli.page_heads import HEAD, POLICY, completed, policy, write_heads
+from tallow.site.browser_wheel import SiteError
+from tallow.site.page_heads import HEAD, POLICY, completed, policy, write_heads
 
 pytestmark = pytest.mark.native  # reads the checkout
 

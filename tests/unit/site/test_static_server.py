@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import pytest
 
-from tallow.cli import static_server
-from tallow.cli.byte_range import Unsatisfiable, requested_range
-from tallow.cli.content_encoding import GzipFiles, accepts_gzip, is_far
-from tallow.cli.static_server import SiteHandler, SiteServer
+from tallow.site import static_server
+from tallow.site.byte_range import Unsatisfiable, requested_range
+from tallow.site.content_encoding import GzipFiles, accepts_gzip, is_far
+from tallow.site.static_server import SiteHandler, SiteServer
 
 pytestmark = pytest.mark.native
 

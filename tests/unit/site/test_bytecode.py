@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tallow.cli import bytecode
-from tallow.cli.bytecode_writer import compile_archive
+from tallow.site import bytecode
+from tallow.site.bytecode_writer import compile_archive
 
 pytestmark = pytest.mark.native
 FILES = {"deep/__init__.py": "", "deep/answer.py": "def answer():\n    return 1 / 0\n", "deep/data.txt": "text"}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tallow.cli.static_server import MODELS
 from tallow.errors import ArgumentError, CheckpointError, TokenizerError
 from tallow.io import llama2c
 from tallow.models.encoders.sentence_folder import encoder_files
+from tallow.site.static_server import MODELS
 from tallow.text.llama2c import Llama2cTokenizer
 
 

@@ -21,9 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tallow.cli.cache import cache_folder, cache_key
-from tallow.cli.node import RELAXED_SIMD, run_in_node
-from tallow.cli.parts import START_MODULES
+from tallow.site.cache import cache_folder, cache_key
+from tallow.site.node import RELAXED_SIMD, run_in_node
+from tallow.site.parts import START_MODULES
 
 FORMAT = 3
 SCRIPT = Path(__file__).with_name("snapshot_writer.mjs")

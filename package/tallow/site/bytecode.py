@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tallow.cli.cache import cache_folder, cache_key
-from tallow.cli.node import run_in_node
+from tallow.site.cache import cache_folder, cache_key
+from tallow.site.node import run_in_node
 
 WRITER = Path(__file__).with_name("bytecode_writer.py")
 SCRIPT = WRITER.with_suffix(".mjs")

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from tallow.cli.byte_range import Unsatisfiable, requested_range
-from tallow.cli.content_encoding import SUFFIXES, GzipFiles, accepts_gzip, is_far
-from tallow.cli.site import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
 from tallow.io.regular import regular
+from tallow.site.build import CDN, MARKDOWN_CDN, TOKENIZERS_CDN
+from tallow.site.byte_range import Unsatisfiable, requested_range
+from tallow.site.content_encoding import SUFFIXES, GzipFiles, accepts_gzip, is_far
 
 MODELS = "/models/"
 CHUNK_BYTES = 1 << 16

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tallow import cli
-from tallow.cli.offers import offers_of
 from tallow.io.llama2c import ROTARY_TABLES, Header, save
 from tallow.models.built_in import stories
+from tallow.site.offers import offers_of
 from tallow.text.llama2c import Llama2cTokenizer
 
 pytestmark = pytest.mark.native

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-from tallow.cli.joined_modules import join_modules
+from tallow.site.joined_modules import join_modules
 
 pytestmark = pytest.mark.native
 MODULES = {

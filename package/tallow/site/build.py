@@ -23,17 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.cli.browser_wheel import PAGES, SiteError, pack_wheel, top_level_packages
-from tallow.cli.bytecode import add_bytecode
-from tallow.cli.joined_modules import join_modules
-from tallow.cli.page_heads import write_heads
-from tallow.cli.parts import write_parts
-from tallow.cli.pyodide_packages import copy_packages
-from tallow.cli.shared_module import write_shared_module
-from tallow.cli.snapshot import Runtime, write_snapshot
-from tallow.cli.template_engine import pack_template_engine
 from tallow.io.regular import read_regular
 from tallow.io.whole_folder import replaced_folder
+from tallow.site.browser_wheel import PAGES, SiteError, pack_wheel, top_level_packages
+from tallow.site.bytecode import add_bytecode
+from tallow.site.joined_modules import join_modules
+from tallow.site.page_heads import write_heads
+from tallow.site.parts import write_parts
+from tallow.site.pyodide_packages import copy_packages
+from tallow.site.shared_module import write_shared_module
+from tallow.site.snapshot import Runtime, write_snapshot
+from tallow.site.template_engine import pack_template_engine
 
 PYODIDE_VERSION = "314.0.3"
 CDN = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"

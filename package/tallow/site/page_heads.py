@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from tallow.cli.browser_wheel import SiteError
+from tallow.site.browser_wheel import SiteError
 
 HEAD_PLACE = re.compile(r"<!-- head:(?P<words>[\w ]*)-->")
 HOME_PLACE = "<!-- home -->"
@@ -72,7 +72,7 @@ def write_heads(site: Path, libraries: Mapping[str, str]) -> None:
         try:
             text = completed(path.read_text(encoding="utf-8"), "" if root == "." else f"{root}/", libraries)
         except ValueError as error:
-            raise SiteError(f"{path}: {error}", hint="see tallow/cli/page_heads.py") from None
+            raise SiteError(f"{path}: {error}", hint="see tallow/site/page_heads.py") from None
         path.write_text(text, encoding="utf-8")
 
 

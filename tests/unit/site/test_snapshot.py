@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-from tallow.cli import snapshot
-from tallow.cli.snapshot import Runtime, page_imports, start_imports, write_snapshot
+from tallow.site import snapshot
+from tallow.site.snapshot import Runtime, page_imports, start_imports, write_snapshot
 
 pytestmark = pytest.mark.native
 

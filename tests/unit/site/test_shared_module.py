@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-from tallow.cli.shared_module import write_shared_module
+from tallow.site.shared_module import write_shared_module
 
 pytestmark = pytest.mark.native
 HEADER = bytes.fromhex("0061736d 01000000")

@@ -1,11 +1,11 @@
-"""cli/pyodide_packages.py: packages beside a site, and the list of all."""
+"""site/pyodide_packages.py: packages beside a site, and the list of all."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from tallow.cli.pyodide_packages import LOCK, copy_packages
+from tallow.site.pyodide_packages import LOCK, copy_packages
 
 CDN = "https://cdn.example/full/"
 DEPENDS = {"matplotlib": ["pillow", "numpy"], "pillow": [], "numpy": [], "scipy": ["numpy"], "micropip": ["packaging"]}

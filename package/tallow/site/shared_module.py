@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tallow.cli.node import run_in_node
+from tallow.site.node import run_in_node
 
 SCRIPT = Path(__file__).with_suffix(".mjs")
 TIMEOUT_S = 60

@@ -163,29 +163,42 @@ def _piecewise(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
 
 
 def _moves(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
-    """Return gradients each of whose elements is one of g's times a constant, or zero.
+    if rule.function is not None and (reason := rule.function(**arguments_of(rule, op, node))):
+        raise no_rule(node, reason)
+    return _by_elements(node, gs[0])
+
+
+def _by_elements(node: Node, g: Tensor) -> Gradients:
+    """Return the closure's gradients, each element of which is one of g's times a constant, or zero.
 
     The closure itself tells which element, and which constant: it is called with the numbers of g's elements, and with
     ones.
+
+    Raises:  UnsupportedError for an operand whose gradient has sums of several elements
     """
-    (g,), closure = gs, node.backward
-    xp, shape = array_module(g.array), g.shape
+    closure, xp, shape = node.backward, array_module(g.array), g.shape
     numbers = xp.arange(1, g.array.size + 1, dtype=np.float64).reshape(shape)
     gradients: list[Any] = []
     for i, edge in enumerate(node.edges):
-        places = None if edge is None else entry(closure, i, numbers)
-        weights = None if places is None else entry(closure, i, xp.ones(shape))
-        gradients.append(
-            None if weights is None else linear_map.call(g, partial(entry, closure, i), _added(places, weights, shape))
-        )
+        found = None if edge is None else entry(closure, i, numbers)
+        if found is None:
+            gradients.append(None)
+            continue
+        weights, squares = entry(closure, i, xp.ones(shape)), entry(closure, i, numbers * numbers)
+        places = xp.rint(found / xp.where(weights == 0, 1, weights))
+        if not xp.allclose(places * places * weights, squares, rtol=1e-12):
+            raise no_rule(node, f"that of operand {i} has sums")
+        transpose = _added(places.astype(np.int64).reshape(-1), weights.reshape(-1), shape)
+        gradients.append(linear_map.call(g, partial(entry, closure, i), transpose))
     return gradients
 
 
-def _added(numbers: Array, weights: Array, shape: tuple[int, ...]) -> Callable[[Array], Array]:
-    """Return the transpose: the sums, in an array of `shape`, of the elements that came from each of its elements."""
-    xp = array_module(numbers)
-    places = xp.rint(numbers / xp.where(weights == 0, 1, weights)).astype(np.int64).reshape(-1)
-    factors = weights.reshape(-1)
+def _added(places: Array, factors: Array, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """Return the transpose: the sums, in an array of `shape`, of the elements that came from each of its elements.
+
+    Args:  places: the number of that element, from 1; 0 for none
+    """
+    xp = array_module(places)
 
     def transpose(h: Array) -> Array:
         y = xp.zeros(1 + int(np.prod(shape)), h.dtype)
@@ -244,4 +257,26 @@ def _of_function(node: Node) -> NodeRule | None:
     return backward
 
 
-OTHERS += [_of_function, _of_view, _of_steps]
+def _of_view_write(node: Node) -> NodeRule | None:
+    """Return the rule of an op that has written into a view: of the view's base, and of the other operands.
+
+    The base's gradient is g, but the op's where the view lies.
+
+    Raises:  UnsupportedError for an op that reads what it overwrites
+    """
+    if variable(node.backward, "layout") is None:
+        return None
+    op = OPS[node.op_name.removesuffix("_")]
+    is_scaled = op.name in ("mul", "div") and all(edge is None for edge in node.edges[1:])
+    if not is_scaled and op.name not in ("add", "sub") and (op.rule is None or op.rule.form != "moves"):
+        raise no_rule(node, "it has written into a view")
+
+    def gradients(node: Node, gs: Sequence[Any]) -> Gradients:
+        found = _by_elements(node, gs[0])
+        check_saved(node, ())
+        return found
+
+    return gradients
+
+
+OTHERS += [_of_function, _of_view, _of_view_write, _of_steps]

@@ -14,6 +14,8 @@ from tallow.errors import UnsupportedError
 from tallow.ops.second_order import Rule
 from tallow.ops.table import Op
 
+COMPUTED_BY_CLOSURES = ("piecewise", "moves")  # forms whose functions need not know all variables
+
 
 def no_rule(node: Node, reason: str = "") -> UnsupportedError:
     """Return the error for a node whose gradient cannot be differentiated."""
@@ -78,6 +80,8 @@ def arguments_of(rule: Rule, op: Op, node: Node) -> dict[str, Any]:
             is_array = hasattr(content, "dtype") and hasattr(content, "shape")
             edge = None if edge is _NO_EDGE else edge
             arguments[name] = connected(content, edge) if is_derived and is_array else content
+    if rule.form in COMPUTED_BY_CLOSURES:
+        return arguments
     unknown = cells.keys() - {name for name, _, _ in parameters} - rule.unneeded
     if unknown:
         raise no_rule(node, f"its rule does not know {', '.join(sorted(unknown))}")

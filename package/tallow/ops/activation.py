@@ -85,6 +85,9 @@ def relu(input: Array) -> Result:
     return value, lambda g: (run("relu_backward", g, value),)
 
 
+relu.piecewise(in_steps=True)
+
+
 @kernel("relu_backward", "array")
 def relu_backward_array(g: Array, y: Array) -> Array:
     """Return the gradient of the input from that of y = relu(x)."""
@@ -97,12 +100,18 @@ def relu6(input: Array) -> Result:
     return hardtanh.function(input, 0, 6)
 
 
+relu6.piecewise(in_steps=True)
+
+
 @op("F_")
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
     value = run("leaky_relu_backward", input, input, negative_slope)
     return value, lambda g: (run("leaky_relu_backward", g, input, negative_slope),)
+
+
+leaky_relu.piecewise(in_steps=True)
 
 
 @kernel("leaky_relu_backward", "array")
@@ -150,6 +159,9 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
     return between(input, min_val, max_val), lambda g: (masked(g, (input > min_val) & (input < max_val)),)
 
 
+hardtanh.piecewise(in_steps=True)
+
+
 @op("F_")
 def hardsigmoid(input: Array) -> Result:
     """Return min(max(x + 3, 0), 6) / 6 of each element.
@@ -158,6 +170,9 @@ def hardsigmoid(input: Array) -> Result:
     """
     expect_float("hardsigmoid", input)
     return _hardsigmoid(input), lambda g: (masked(g, (input > -3) & (input < 3)) / 6,)
+
+
+hardsigmoid.piecewise(in_steps=True)
 
 
 @formula
@@ -196,6 +211,9 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
     return input - between(input, -lambd, lambd), lambda g: (masked(g, xp.abs(input) > lambd),)
 
 
+softshrink.piecewise(in_steps=True)
+
+
 @op("tl Tensor F")
 def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     """Set elements with |x| ≤ lambd to 0."""
@@ -203,6 +221,9 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     xp = array_module(input)
     within = xp.abs(input) <= lambd
     return select(within, 0, input), lambda g: (masked(g, ~within),)
+
+
+hardshrink.piecewise(in_steps=True)
 
 
 @op("tl tl_ F_")
@@ -213,6 +234,9 @@ def threshold(input: Array, threshold: float, value: float) -> Result:
     below = input <= threshold
     filler = placed(constant(value, dtypes.dtype_of(input), "threshold"), xp)
     return select(below, filler, input), lambda g: (masked(g, ~below),)
+
+
+threshold.piecewise(in_steps=True)
 
 
 # -------------------------------------------------------------------------------------------------------- exponential

@@ -57,6 +57,9 @@ def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
     return value, lambda g: (diagonal_view(g, offset, dim1, dim2)[...],)
 
 
+diag_embed.moves()
+
+
 def _check_matrix(input: Array, name: str) -> None:
     if input.ndim < 2:
         raise ShapeError(f"{name}: input tensor must have at least 2 dimensions, got {input.ndim}")

@@ -20,6 +20,9 @@ def copy(input: Array, src: Array) -> Result:
     return value, lambda g: (lambda: array_module(g).zeros(g.shape, g.dtype), g[...])
 
 
+copy.moves()
+
+
 @op("", dtypes="keep")
 def fill(input: Array, value: Scalar) -> Result:
     """Return the value broadcast to the input's shape.
@@ -34,6 +37,9 @@ def fill(input: Array, value: Scalar) -> Result:
         number = constant(value, d, "fill")
     value_array = xp.broadcast_to(placed(number, xp), input.shape)
     return value_array, lambda g: (xp.zeros(g.shape, g.dtype),)
+
+
+fill.moves()
 
 
 def broadcast_source(src: Array, shape: tuple[int, ...], name: str) -> Array:

@@ -31,6 +31,9 @@ def index_put(input: Array, indices: Index, values: Array, accumulate: bool = Fa
     return result, backward
 
 
+index_put.moves()
+
+
 def put_into(target: Array, index: tuple[Any, ...], values: Array, accumulate: bool) -> None:
     """Set target[index] to `values`, or add them, accumulating at repeated positions, in place."""
     if not accumulate:

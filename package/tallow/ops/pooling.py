@@ -320,6 +320,9 @@ def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[in
     return y, lambda g: (g.reshape(-1)[flat].reshape(indices.shape),)
 
 
+max_unpool.moves()
+
+
 # ------------------------------------------------------------------------------------------------------------- means
 
 

@@ -80,6 +80,9 @@ def scatter(
     return flat.reshape(shape), lambda g: (lambda: clear(g), lambda: put_back(g.reshape(-1)[places]))
 
 
+scatter.moves()
+
+
 def _scatter_with(input: Array, dim: int, index: Array, src: Any, reduce: str) -> Result:
     """Apply `scatter` with the older names of two reductions of `scatter_reduce`."""
     words = {"add": "sum", "multiply": "prod"}
@@ -106,6 +109,9 @@ def scatter_add(input: Array, dim: int, index: Index, src: Array) -> Result:
         return g[...], lambda: put_back(take(g.reshape(shape or (1,)), places, dim))
 
     return result.reshape(shape), backward
+
+
+scatter_add.moves()
 
 
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
@@ -151,6 +157,9 @@ def scatter_reduce(
         return lambda: state.own_gradient(flat).reshape(shape), lambda: put_back(state.part_gradient(flat))
 
     return state.result.reshape(shape), backward
+
+
+scatter_reduce.moves(unless=lambda state: "a product" if state.reduce == "prod" else "")
 
 
 class _Scattered:
@@ -253,6 +262,9 @@ def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Sca
     return result.reshape(shape), backward
 
 
+index_add.moves()
+
+
 @op("tl Tensor Tensor_", dtypes="keep")
 def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
     """Return a copy in which slice index[i] along `dim` is source[i].
@@ -281,6 +293,9 @@ def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
         ].reshape(source_shape)
 
     return result.reshape(shape), backward
+
+
+index_copy.moves()
 
 
 def _zero_along(g: Array, dim: int, places: Array) -> Array:
@@ -315,6 +330,9 @@ def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> R
     return result.reshape(shape), backward
 
 
+index_fill.moves()
+
+
 @op("tl Tensor Tensor_", dtypes="keep", reads_per_operand=False)
 def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> Result:
     """Return a copy in which element index[i] of the flattened input is replaced by source[i], or has it added.
@@ -340,3 +358,6 @@ def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> 
         return former, lambda: g.reshape(-1)[places].reshape(source_shape)
 
     return flat.reshape(shape), backward
+
+
+put.moves()

@@ -71,7 +71,7 @@ class Rule:
         if function is None:
             return []
         code, annotations = function.__code__, function.__annotations__
-        first = 0 if self.form == "slope" else code.co_argcount
+        first = 0 if self.form in ("slope", "moves") else code.co_argcount
         names = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
         optional = function.__kwdefaults__ or {}
         return [(name, str(annotations.get(name, "")), name in optional) for name in names]
@@ -133,9 +133,13 @@ class HasRule:
         """Declare that the closure multiplies g by constants, element by element, for each operand."""
         self._file("piecewise", _no_function, {"in_steps": in_steps})
 
-    def moves(self) -> None:
-        """Declare that each element of a gradient is one element of g, times a constant, or zero."""
-        self._file("moves", _no_function, {})
+    def moves(self, *, unless: Callable[..., str] | None = None) -> None:
+        """Declare that each element of a gradient is one element of g, times a constant, or zero.
+
+        Args:
+            unless: a function of variables of the closure that returns why it is not so; "" if it is.
+        """
+        self._file("moves", unless or _no_function, {})
 
     def _file(self, form: str, function: F | None, options: dict[str, Any]) -> Any:
         if function is None:

@@ -235,3 +235,6 @@ def masked_scatter(input: Array, mask: Index, source: Array) -> Result:
         return d_source
 
     return value, lambda g: (lambda: masked(g, ~mask), lambda: by_source(g))
+
+
+masked_scatter.moves()

@@ -19,7 +19,6 @@ from tallow.autograd.recorded import rearranging as rearranging
 from tallow.autograd.recorded import recurrent as recurrent
 from tallow.autograd.recorded import reductions as reductions
 from tallow.autograd.recorded import steps as steps
-from tallow.autograd.recorded import writing as writing
 from tallow.autograd.recorded.rules import RULES as RULES
 from tallow.autograd.recorded.saved import Gradients, Saved
 from tallow.autograd.second_order import OTHERS, NodeRule
@@ -30,8 +29,8 @@ from tallow.ops.table import OPS
 
 def _find(node: Node) -> NodeRule | None:
     saved, op = Saved(node), OPS.get(node.op_name.removesuffix("_"))
-    rule = writing.of_view_write if saved.has("layout") else RULES.get(node.op_name.removesuffix("_"))
-    if rule is None or (op is not None and op.rule is not None and not saved.has("layout")):
+    rule = RULES.get(node.op_name.removesuffix("_"))
+    if rule is None or (op is not None and op.rule is not None):
         return None
 
     def gradients(node: Node, gs: Sequence[Any]) -> Gradients:

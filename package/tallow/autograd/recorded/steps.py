@@ -8,8 +8,8 @@ from tallow.autograd.second_order import in_steps
 from tallow.core.tensor import Tensor
 
 OPS_WITH_STEPS = (
-    "abs", "absolute_error", "hardshrink", "hardsigmoid", "hardtanh", "leaky_relu", "linalg_vector_norm", "max_pool",
-    "max_pool_with_indices", "relu", "relu6", "softshrink", "threshold",
+    "abs", "absolute_error", "linalg_vector_norm", "max_pool",
+    "max_pool_with_indices",
 )  # fmt: skip
 
 

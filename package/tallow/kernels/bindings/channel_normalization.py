@@ -14,7 +14,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import CACHE_LINE, FLOAT32, ITEM, contiguous, row_weight
-from tallow.kernels.bindings.threads import ELEMENT, WORTH_A_THREAD, by_range, by_rows
+from tallow.kernels.bindings.threads import ELEMENT, by_range, by_rows, call_small
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel
 
@@ -142,11 +142,9 @@ def _norm_of_columns(x: Array, weight: Array | None, bias: Array | None, eps: fl
     mean, var = np.empty((1, n), FLOAT32), np.empty((1, n), FLOAT32)
     shift = np.zeros(n, FLOAT32) if bias is None else bias
     work = ELEMENT * x.size
-    if work < WORTH_A_THREAD:  # what `by_range` and `by_rows` do then, without the calls
-        _column_moments.on_arrays(mean, var, scale, x, weight, 0, n, count, n, eps)
-        _column_affine.on_arrays(y, x, mean, scale, shift, count, n)
-    else:
+    if not call_small(_column_moments, work, mean, var, scale, x, weight, 0, n, count, n, eps):
         by_range(_column_moments, (mean, var, scale, x, weight), n, work, count, n, numbers=(eps,), group=LINE)
+    if not call_small(_column_affine, work, y, x, mean, scale, shift, count, n):
         by_rows(_column_affine, (y, x, mean, scale, shift), count, work, n, shared=3)
     return y, mean, var
 
@@ -160,10 +158,9 @@ def _norm_of_columns_backward(
     mean, var, dx = contiguous(mean), contiguous(var), np.empty(x.shape, FLOAT32)
     dw, db, (by_g, by_x, shift) = np.empty(n, FLOAT32), np.empty(n, FLOAT32), np.empty((3, n), FLOAT32)
     sums, work = (dw, db, by_g, by_x, shift, g, x, mean, var, weight), ELEMENT * x.size
-    if work < WORTH_A_THREAD:  # as above
-        _column_moments_backward.on_arrays(*sums, 0, n, count, n, eps)
-        _column_affine_backward.on_arrays(dx, g, x, mean, by_g, by_x, shift, count, n)
-    else:
+    if not call_small(_column_moments_backward, work, *sums, 0, n, count, n, eps):
         by_range(_column_moments_backward, sums, n, work, count, n, numbers=(eps,), group=LINE)
-        by_rows(_column_affine_backward, (dx, g, x, mean, by_g, by_x, shift), count, work, n, shared=4)
+    columns = (dx, g, x, mean, by_g, by_x, shift)
+    if not call_small(_column_affine_backward, work, *columns, count, n):
+        by_rows(_column_affine_backward, columns, count, work, n, shared=4)
     return dx, dw, db

@@ -9,7 +9,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
-from tallow.kernels.bindings.threads import EXPONENTIAL, WORTH_A_THREAD, by_rows
+from tallow.kernels.bindings.threads import EXPONENTIAL, by_rows, call_small
 from tallow.kernels.library import BACKEND, IN_BROWSER, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -62,10 +62,9 @@ def cross_entropy(
     if target.shape != (rows,) or (target.dtype is not INT64 and target.dtype != INT64):
         raise ShapeError(f"cross_entropy: {target.dtype} classes {target.shape} for rows {shape}")
     losses, highest, total = np.empty(rows, FLOAT32), np.empty(rows, FLOAT32), np.empty(rows, FLOAT32)
-    x, target, work = contiguous(x), np.ascontiguousarray(target), EXPONENTIAL * x.size
-    if work < WORTH_A_THREAD:  # what `by_rows` does then, without the call
-        _cross_entropy.on_arrays(losses, highest, total, x, target, rows, n)
-    else:
+    x, target = contiguous(x), np.ascontiguousarray(target)
+    work = EXPONENTIAL * x.size
+    if not call_small(_cross_entropy, work, losses, highest, total, x, target, rows, n):
         by_rows(_cross_entropy, (losses, highest, total, x, target), rows, work, n)
     return losses, None, highest, total
 

@@ -7,7 +7,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous, row_weight
-from tallow.kernels.bindings.threads import WORTH_A_THREAD, by_range, by_rows, call, threads_for
+from tallow.kernels.bindings.threads import by_range, by_rows, call, call_small, threads_for
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.table import kernel
 
@@ -38,11 +38,8 @@ def layer_norm(x: Array, weight: Array | None, bias: Array | None, eps: float) -
     n = shape[-1]
     weight, bias = row_weight("layer_norm", n, weight), row_weight("layer_norm", n, bias)
     y = np.empty(shape, FLOAT32)
-    if size:
-        if 8.0 * size < WORTH_A_THREAD:  # what `by_rows` does then, without the call
-            _layer_norm.on_arrays(y, x, weight, bias, size // n, n, eps)
-        else:
-            by_rows(_layer_norm, (y, x, weight, bias), size // n, 8.0 * size, n, eps, shared=2)
+    if size and not call_small(_layer_norm, 8.0 * size, y, x, weight, bias, size // n, n, eps):
+        by_rows(_layer_norm, (y, x, weight, bias), size // n, 8.0 * size, n, eps, shared=2)
     return y
 
 

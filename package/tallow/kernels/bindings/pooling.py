@@ -11,7 +11,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
-from tallow.kernels.bindings.threads import ELEMENT, WORTH_A_THREAD, by_range
+from tallow.kernels.bindings.threads import ELEMENT, by_range, call_small
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -70,9 +70,7 @@ def max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilation: Si
     """
     call = _call_of(x.shape, kernel, stride, before, dilation, out)
     x, y, places = contiguous(x), np.empty(call.result, FLOAT32), np.empty(call.result, np.int32)
-    if call.work < WORTH_A_THREAD:  # what `by_range` does then, without the call
-        _max_pool.on_arrays(y, places, x, 0, call.planes, call.address)
-    else:
+    if not call_small(_max_pool, call.work, y, places, x, 0, call.planes, call.address):
         by_range(_max_pool, (y, places, x), call.planes, call.work, call.address)
     return y, places
 

@@ -7,7 +7,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import KernelUnavailable
 from tallow.kernels.bindings.arrays import FLOAT32, writable_alike
-from tallow.kernels.bindings.threads import WORTH_A_THREAD, by_rows
+from tallow.kernels.bindings.threads import by_rows, call_small
 from tallow.kernels.library import BACKEND, POINTER, SIZE, function
 from tallow.kernels.table import kernel, run
 
@@ -42,9 +42,7 @@ def sgd_steps(params: list[Array], grads: list[Array], buffers: list[Array] | No
         grad, buffer, size = grads[i], None if buffers is None else buffers[i], param.size
         if not writable_alike(grad, param, buffer):
             run("sgd_step", param, grad, buffer, *options)
-        elif WORK * size < WORTH_A_THREAD:
-            _sgd_step.on_arrays(param, grad, buffer, numbers, size)
-        else:
+        elif not call_small(_sgd_step, WORK * size, param, grad, buffer, numbers, size):
             by_rows(_sgd_step, (param, grad, buffer, numbers), size, WORK * size, shared=1)
 
 

@@ -51,11 +51,20 @@ def is_short(work: float) -> bool:
     return work < WORTH_A_THREAD or (work < WORTH_THE_GIL and thread_count() == 1)
 
 
+def call_small(function: CFunction, work: float, *arguments: Any) -> bool:
+    """Call a C function once, with arrays and numbers, if the work is not worth a thread. Return whether it was called.
+
+    The functions below do the same. Arguments that are not packed for them first save 0.2 µs, a tenth of such a call.
+    """
+    if work >= WORTH_A_THREAD:
+        return False
+    function.on_arrays(*arguments)
+    return True
+
+
 def call(function: CFunction, work: float, *arguments: Any) -> None:
     """Call a C function once, with arrays and numbers; it holds the GIL if the work is not worth a thread."""
-    if work < WORTH_A_THREAD:
-        function.on_arrays(*arguments)
-    else:
+    if not call_small(function, work, *arguments):
         function(*[address(each) if isinstance(each, np.ndarray) else each for each in arguments])
 
 
@@ -111,7 +120,7 @@ def by_range(
     scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
 ) -> None:  # fmt: skip
     """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
-    if is_short(work):  # as `by_steps`, without the call
+    if work < WORTH_A_THREAD or is_short(work):
         memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
         function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
         return
@@ -133,7 +142,7 @@ def by_rows(
     Args:    work: multiplications for all rows
              shared: how many of the arrays, the last ones, are for all rows
     """
-    if is_short(work):
+    if work < WORTH_A_THREAD or is_short(work):
         function.on_arrays(*arrays, rows, *others)
         return
     n = len(arrays)
@@ -152,10 +161,9 @@ def elementwise(
     y, operands = _prepared(name, operands)
     size = y.size
     if size:
-        if is_short(work * size):
-            function.on_arrays(y, *operands, size, *numbers)
-        else:
-            by_rows(function, (y, *operands), size, work * size, *numbers)
+        work *= size
+        if not call_small(function, work, y, *operands, size, *numbers):
+            by_rows(function, (y, *operands), size, work, *numbers)
     return y
 
 
@@ -169,10 +177,9 @@ def rowwise(name: str, function: CFunction, work: float, *operands: Array) -> Ar
     size = y.size
     if size:
         n = y.shape[-1]
-        if is_short(work * size):  # what `by_rows` does then, without the call
-            function.on_arrays(y, *operands, size // n, n)
-        else:
-            by_rows(function, (y, *operands), size // n, work * size, n)
+        work *= size
+        if not call_small(function, work, y, *operands, size // n, n):
+            by_rows(function, (y, *operands), size // n, work, n)
     return y
 
 

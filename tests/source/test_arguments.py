@@ -124,7 +124,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "ops.maps.with_value": "input",
         "ops.matmul.rounded_*": "operand",
         "ops.pooling.max_pool_backward_array": "places",
-        "optim.optimizer.Optimizer.moment_shape": "name",
+        "optim.saved_state.SavedState.moment_shape": "name",
         "serving.http.completions.TextApi.besides": "texts",
         "text.piece_vocabularies.plain": "tokens config",
         "text.template_sandbox.Sandbox.call": "context",

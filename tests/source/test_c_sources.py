@@ -1,4 +1,4 @@
-"""Where the C sources name a processor: vec.h has its vectors, and only the cores of products have more."""
+"""C sources name no processor: vec.h has the vectors of all, and only the cores of products have more."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tallow.io import llama2c
-from tallow.models.decoders.llama import LLAMA2C_NAMES
+from tallow.io.llama2c import LAYER_NAMES
 
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 
@@ -252,7 +252,7 @@ def write_llama2c(
         getattr(writer, f"add_{role}_token_id")(token)
     tensors = {"token_embd": arrays["token_embedding_table"], "output_norm": arrays["rms_final_weight"]}
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, header.n_layers)
-    for name, key in LLAMA2C_NAMES.items():
+    for name, key in LAYER_NAMES.items():
         tensors |= {names.get_name(f"model.layers.{i}.{name}"): array for i, array in enumerate(arrays[key])}
     for name, array in tensors.items():
         array = np.ascontiguousarray(array)

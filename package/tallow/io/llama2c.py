@@ -30,6 +30,18 @@ V0_HEADER_BYTES = 28
 V1_HEADER_BYTES = 256
 ROTARY_TABLES = ("freq_cis_real", "freq_cis_imag")
 SIZES = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size", "seq_len")
+# Weights of a layer by their names in Hugging Face's folders -> the array with those of all layers.
+LAYER_NAMES = {
+    "input_layernorm": "rms_att_weight",
+    "self_attn.q_proj": "wq",
+    "self_attn.k_proj": "wk",
+    "self_attn.v_proj": "wv",
+    "self_attn.o_proj": "wo",
+    "post_attention_layernorm": "rms_ffn_weight",
+    "mlp.gate_proj": "w1",
+    "mlp.down_proj": "w2",
+    "mlp.up_proj": "w3",
+}
 
 
 Shapes: TypeAlias = dict[str, tuple[int, ...]]

@@ -1,4 +1,4 @@
-"""Hooks of all modules, and what calls the full backward hooks of one: they see the gradients of inputs and outputs."""
+"""Hooks of one module and of all modules; full backward hooks see the gradients of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -119,3 +119,82 @@ class _Gate(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
         return None, None, *ctx.on_gradients(grads)
+
+
+class Hooked:
+    """Mixin of Module with hooks, and a call of `forward` with them."""
+
+    forward: Callable[..., Any]
+    _forward_pre_hooks: dict[int, Hook]
+    _forward_hooks: dict[int, Hook]
+    _hooks_with_kwargs: set[int]
+    _backward_pre_hooks: dict[int, Hook] = {}  # noqa: RUF012 - replaced, never changed
+    _backward_hooks: dict[int, Hook] = {}  # noqa: RUF012
+
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for hook, takes_kwargs in self._hooks("forward_pre"):
+            if takes_kwargs:
+                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
+            elif (changed := hook(self, args)) is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        before, after = ([hook for hook, _ in self._hooks(kind)] for kind in ("backward_pre", "backward"))
+        gates = BackwardHooks(self, before, after) if before or after else None
+        if gates is not None:
+            args = gates.before(args)
+        result = self.forward(*args, **kwargs)
+        for hook, takes_kwargs in self._hooks("forward"):
+            changed = hook(self, args, kwargs, result) if takes_kwargs else hook(self, args, result)
+            result = result if changed is None else changed
+        return result if gates is None else gates.after(result)
+
+    def _hooks(self, kind: str) -> list[tuple[Hook, bool]]:
+        """Return the hooks of all modules and then those of this one, each with whether it takes keyword arguments."""
+        everywhere = [(hook, takes_kwargs) for of, hook, takes_kwargs in GLOBAL_HOOKS.values() if of == kind]
+        own: dict[int, Hook] = getattr(self, f"_{kind}_hooks")
+        return everywhere + [(hook, key in self._hooks_with_kwargs) for key, hook in own.items()]
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before each forward; a result other than None replaces the arguments.
+
+        Args:
+            prepend: call it before the existing hooks.
+            with_kwargs: call `hook(module, args, kwargs)`, which returns None or both.
+        """
+        return self._add_hook(self._forward_pre_hooks, hook, prepend, with_kwargs)
+
+    def _add_hook(self, hooks: dict[int, Hook], hook: Hook, prepend: bool, with_kwargs: bool) -> RemovableHandle:
+        STRUCTURE.changes += 1
+        handle = RemovableHandle(hooks, hook, prepend)
+        if with_kwargs:
+            self._hooks_with_kwargs.add(handle.id)
+        return handle
+
+    def has_hooks(self) -> bool:
+        """Return whether a call of this module does more than its `forward`."""
+        hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_pre_hooks or self._backward_hooks
+        return bool(hooks or GLOBAL_HOOKS)
+
+    def register_forward_hook(self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+        """Call `hook(module, args, result)` after each forward; a result other than None replaces `result`.
+
+        Args:
+            prepend: call it before the existing hooks.
+            with_kwargs: call `hook(module, args, kwargs, result)`.
+        """
+        return self._add_hook(self._forward_hooks, hook, prepend, with_kwargs)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are computed.
+
+        Both are tuples with None for arguments that are not tensors or have no gradient; keyword arguments are not
+        included. A result other than None replaces `grad_input`.
+        """
+        return self._add_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
+
+    register_backward_hook = register_full_backward_hook
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` before the module's backward; a result other than None replaces them."""
+        return self._add_hook(self.__dict__.setdefault("_backward_pre_hooks", {}), hook, prepend, False)

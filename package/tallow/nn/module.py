@@ -6,17 +6,17 @@ from collections.abc import Callable, Container, Iterator
 from typing import Any, TypeVar
 
 from tallow import devices, dtypes
-from tallow.core.tensor import RemovableHandle, Tensor, wrap
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, InvalidKeyError, MissingNameError
-from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, BackwardHooks
+from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, Hooked
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
-from tallow.nn.stateful import Hooks, Stateful
+from tallow.nn.stateful import Stateful
 from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format
 
 M = TypeVar("M", bound="Module")
 
 
-class Module(Stateful):
+class Module(Hooked, Stateful):
     """Base of layers and models: named parameters, buffers and submodules, and a `forward`.
 
     Assigning a parameter, buffer or module to an attribute registers it, so that `parameters`, `state_dict`, `to` and
@@ -38,11 +38,6 @@ class Module(Stateful):
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Module | None]
     _non_persistent_buffers_set: set[str]
-    _forward_pre_hooks: Hooks
-    _forward_hooks: Hooks
-    _hooks_with_kwargs: set[int]
-    _backward_pre_hooks: Hooks = {}  # noqa: RUF012 - replaced, never changed
-    _backward_hooks: Hooks = {}  # noqa: RUF012
 
     def __init__(self) -> None:
         self.__dict__.update(  # bypasses __setattr__, which reads these
@@ -71,28 +66,6 @@ class Module(Stateful):
         ):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
-
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        for hook, takes_kwargs in self._hooks("forward_pre"):
-            if takes_kwargs:
-                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
-            elif (changed := hook(self, args)) is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        before, after = ([hook for hook, _ in self._hooks(kind)] for kind in ("backward_pre", "backward"))
-        gates = BackwardHooks(self, before, after) if before or after else None
-        if gates is not None:
-            args = gates.before(args)
-        result = self.forward(*args, **kwargs)
-        for hook, takes_kwargs in self._hooks("forward"):
-            changed = hook(self, args, kwargs, result) if takes_kwargs else hook(self, args, result)
-            result = result if changed is None else changed
-        return result if gates is None else gates.after(result)
-
-    def _hooks(self, kind: str) -> list[tuple[Callable[..., Any], bool]]:
-        """Return the hooks of all modules and then those of this one, each with whether it takes keyword arguments."""
-        everywhere = [(hook, takes_kwargs) for of, hook, takes_kwargs in GLOBAL_HOOKS.values() if of == kind]
-        own: Hooks = getattr(self, f"_{kind}_hooks")
-        return everywhere + [(hook, key in self._hooks_with_kwargs) for key, hook in own.items()]
 
     # ---------------------------------------------------------------------------------------------------- attributes
 
@@ -448,62 +421,10 @@ class Module(Stateful):
     def _summary(self) -> str:
         return f"{type(self).__name__}({self.extra_repr()})"
 
-    # ---------------------------------------------------------------------------------------------------------- hooks
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call `hook(module, args)` before each forward; a result other than None replaces the arguments.
-
-        Args:
-            prepend: call it before the existing hooks.
-            with_kwargs: call `hook(module, args, kwargs)`, which returns None or both.
-        """
-        return self._add_hook(self._forward_pre_hooks, hook, prepend, with_kwargs)
-
-    def _add_hook(
-        self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any], prepend: bool, with_kwargs: bool
-    ) -> RemovableHandle:
-        STRUCTURE.changes += 1
-        handle = RemovableHandle(hooks, hook, prepend)
-        if with_kwargs:
-            self._hooks_with_kwargs.add(handle.id)
-        return handle
-
     def _read_in_backward(self) -> list[Any]:
         """Return what a recomputed forward reads: not buffers, which forward itself may write, as BatchNorm does."""
         unread = {"_buffers", "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"}
         return [value for name, value in vars(self).items() if name not in unread]
-
-    def has_hooks(self) -> bool:
-        """Return whether a call of this module does more than its `forward`."""
-        hooks = self._forward_pre_hooks or self._forward_hooks or self._backward_pre_hooks or self._backward_hooks
-        return bool(hooks or GLOBAL_HOOKS)
-
-    def register_forward_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call `hook(module, args, result)` after each forward; a result other than None replaces `result`.
-
-        Args:
-            prepend: call it before the existing hooks.
-            with_kwargs: call `hook(module, args, kwargs, result)`.
-        """
-        return self._add_hook(self._forward_hooks, hook, prepend, with_kwargs)
-
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are computed.
-
-        Both are tuples with None for arguments that are not tensors or have no gradient; keyword arguments are not
-        included. A result other than None replaces `grad_input`.
-        """
-        return self._add_hook(self.__dict__.setdefault("_backward_hooks", {}), hook, prepend, False)
-
-    register_backward_hook = register_full_backward_hook
-
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the module's backward; a result other than None replaces them."""
-        return self._add_hook(self.__dict__.setdefault("_backward_pre_hooks", {}), hook, prepend, False)
 
     # ------------------------------------------------------------------------------------------------------- printing
 

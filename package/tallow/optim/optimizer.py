@@ -7,12 +7,10 @@ instead, as in PyTorch, also works.
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
-from itertools import chain
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,13 +20,12 @@ from tallow.autograd.modes import enable_grad
 from tallow.core.apply import check_writable
 from tallow.core.tensor import RemovableHandle, Tensor, wrap
 from tallow.dtypes import HALVES, Array
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, warn
+from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
-from tallow.optim.moments import scalar
-from tallow.optim.state_checks import number_fault, option_fault
+from tallow.optim.saved_state import Group as Group
+from tallow.optim.saved_state import SavedState
 
 Closure = Callable[[], Any]
-Group = dict[str, Any]
 Step = TypeVar("Step", bound=Callable[..., Any])
 
 
@@ -73,7 +70,7 @@ def _with_hooks(step: Step) -> Step:
     return step_with_hooks  # type: ignore[return-value]
 
 
-class Optimizer:
+class Optimizer(SavedState):
     """Update parameters from their gradients, as torch.optim.Optimizer.
 
     Args:
@@ -89,9 +86,6 @@ class Optimizer:
     Raises:  ArgumentError for no parameters, a parameter in two groups, or a non-leaf tensor; ArgumentTypeError for
         anything but a Tensor
     """
-
-    MOMENTS: ClassVar[tuple[str, ...]] = ()  # state with the dtype of the parameter and the shape of `moment_shape`
-    SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # state that is float32 on the CPU for every parameter
 
     _stepping = False
     _opt_called = False  # PyTorch's name; schedulers check it
@@ -235,29 +229,6 @@ class Optimizer:
         """Call `hook(optimizer, args, kwargs)` after each step."""
         return RemovableHandle(self._step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer)` before each `state_dict()`; `prepend` puts it before the hooks there are."""
-        return RemovableHandle(self._state_hooks["before saving"], hook, prepend)
-
-    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` after each `state_dict()`; it may return another dict."""
-        return RemovableHandle(self._state_hooks["after saving"], hook, prepend)
-
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer, state_dict)` before `load_state_dict`, with a shallow copy; it may return another."""
-        return RemovableHandle(self._state_hooks["before loading"], hook, prepend)
-
-    def register_load_state_dict_post_hook(self, hook: Callable[..., None], prepend: bool = False) -> RemovableHandle:
-        """Call `hook(optimizer)` after each `load_state_dict`."""
-        return RemovableHandle(self._state_hooks["after loading"], hook, prepend)
-
-    def _run_state_hooks(self, when: str, state_dict: dict[str, Any]) -> dict[str, Any]:
-        """Call the hooks that see a state dict; return it, or what the last hook returned in its place."""
-        for hook in list(self._state_hooks[when].values()):
-            returned = hook(self, state_dict)
-            state_dict = state_dict if returned is None else returned
-        return state_dict
-
     # ------------------------------------------------------------------------------------------------------ groups
 
     def add_param_group(self, param_group: Group) -> None:
@@ -299,168 +270,8 @@ class Optimizer:
             text += "".join(f"    {name}: {group[name]}\n" for name in sorted(group) if name != "params")
         return text + ")"
 
-    # ------------------------------------------------------------------------------------------------------- state
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state and the options, with indices instead of parameters, in PyTorch's format.
-
-        {"state": {0: {"momentum_buffer": Tensor, ...}, ...}, "param_groups": [{"lr": 0.01, ..., "params": [0, 1]}]}
-
-        The tensors are the optimizer's own, not copies.
-        """
-        for hook in list(self._state_hooks["before saving"].values()):
-            hook(self)
-        indices: dict[Tensor, int] = {}
-        groups = []
-        start = 0
-        for group in self.param_groups:
-            for i, param in enumerate(group["params"], start):
-                indices.setdefault(param, i)
-            start += len(group["params"])
-            options = {name: value for name, value in group.items() if name != "params"}
-            groups.append(options | {"params": [indices[param] for param in group["params"]]})
-        state = {indices[key] if isinstance(key, Tensor) else key: value for key, value in self.state.items()}
-        return self._run_state_hooks("after saving", {"state": state, "param_groups": groups})
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore a state of `state_dict()`, from tallow or PyTorch.
-
-        Tensors are copied, in the dtype and to the device of their parameter. Options that the dict lacks get the
-        optimizer's defaults.
-
-        Raises:  CheckpointError that lists everything that does not fit; then nothing changes
-        """
-        state_dict = self._run_state_hooks("before loading", dict(state_dict))
-        self.check_state_dict(state_dict)
-        saved = copy.deepcopy(state_dict["param_groups"])
-        by_index = self._params_by_index(saved)
-        state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
-        for key, entry in state_dict["state"].items():
-            if key in by_index:
-                param = by_index[key]
-                state[param] = {name: self._copy_state(name, value, param) for name, value in entry.items()}
-            else:
-                state[key] = copy.deepcopy(entry)
-        groups = []
-        for own, group in zip(self.param_groups, saved, strict=True):
-            # Keep entries that schedulers have stored in a group, unless the file has them.
-            extra = {name: value for name, value in own.items() if name not in self.defaults}
-            groups.append(self.defaults | extra | group | {"params": own["params"]})
-        self.__setstate__({"state": state, "param_groups": groups})
-        for hook in list(self._state_hooks["after loading"].values()):
-            hook(self)
-
-    def check_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Raise what `load_state_dict` would raise, without changing anything."""
-        _check_form(state_dict)
-        saved = state_dict["param_groups"]
-        self._check_sizes(saved)
-        self._check_options(saved)
-        self._check_state(state_dict["state"], saved)
-
-    def _params_by_index(self, saved: Sequence[Group]) -> dict[Any, Tensor]:
-        """Return the optimizer's parameters by their indices in a state dict."""
-        indices = chain.from_iterable(group["params"] for group in saved)
-        by_index: dict[Any, Tensor] = {}
-        params = chain.from_iterable(group["params"] for group in self.param_groups)
-        for index, param in zip(indices, params, strict=True):
-            if by_index.setdefault(index, param) is not param:
-                raise CheckpointError(f"loaded state dict has the index {index!r} for two parameters")
-        return by_index
-
-    def _check_sizes(self, saved: Sequence[Group]) -> None:
-        if len(saved) != len(self.param_groups):
-            raise CheckpointError(
-                f"loaded state dict has a different number of parameter groups: {len(saved)}, not "
-                f"{len(self.param_groups)}",
-                hint="create the optimizer with the same groups as the saved one",
-            )
-        problems = [
-            f"  group {i}: {len(other['params'])} parameters in the state dict, {len(own['params'])} in the optimizer"
-            for i, (own, other) in enumerate(zip(self.param_groups, saved, strict=True))
-            if len(own["params"]) != len(other["params"])
-        ]
-        if problems:
-            raise CheckpointError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group\n"
-                + "\n".join(problems),
-                hint="check that the state belongs to this model",
-            )
-
-    def _check_options(self, saved: Sequence[Group]) -> None:
-        problems = [
-            f"  group {i}: {name} {problem}"
-            for i, (own, other) in enumerate(zip(self.param_groups, saved, strict=True))
-            for name, value in other.items()
-            if name != "params" and (problem := self._option_fault(name, value, own))
-        ]
-        if problems:
-            raise CheckpointError(
-                f"the state dict has invalid options for this {type(self).__name__}\n" + "\n".join(problems),
-                hint="check that the state belongs to this kind of optimizer and that the file is not damaged",
-            )
-
-    def _option_fault(self, name: str, value: Any, own: Group) -> str | None:
-        """Return what is wrong with an option for a group, or None if it is valid."""
-        if name == "param_names":
-            is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
-            return None if is_list and len(value) == len(own["params"]) else "are not a name for each parameter"
-        return option_fault(name, own.get(name, self.defaults.get(name)), value)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        """Return the names of the state that a parameter has after a step, if it has any."""
-        return ()
-
-    def _check_state(self, state: dict[Any, dict[str, Any]], saved: Sequence[Group]) -> None:
-        by_index, problems = self._params_by_index(saved), []
-        options = {n: self.defaults | group for group in saved for n in group["params"]}
-        for key, entry in state.items():
-            if key not in by_index:
-                continue
-            where = f"  parameter {key} {tuple(by_index[key].shape)}:"
-            problems += [
-                f"{where} {name} {problem}"
-                for name, value in entry.items()
-                if (problem := self._fault(name, value, by_index[key]))
-            ]
-            required = self._required_state(options[key]) if entry else ()
-            problems += [f"{where} missing {name}" for name in required if name not in entry]
-        if problems:
-            raise CheckpointError(
-                f"the state dict does not fit the parameters of this {type(self).__name__}\n" + "\n".join(problems),
-                hint="check that the state belongs to this model, with the parameters in the same order",
-            )
-
-    def _fault(self, name: str, value: Any, param: Tensor) -> str | None:
-        """Return what is wrong with a value of a parameter's state, or None if it is valid."""
-        if name in self.MOMENTS:
-            if not isinstance(value, Tensor):
-                return f"is {type(value).__name__}, not a Tensor"
-            return None if value.shape == self.moment_shape(name, param.shape) else f"has shape {tuple(value.shape)}"
-        if name in self.SCALARS:
-            problem = number_fault(value)
-            return "is not a number" if problem else None if float(value) >= 0 else f"is {float(value)}"
-        # `update` works on arrays; the state of a custom `step` may hold anything.
-        is_update = type(self).step is Optimizer.step
-        return f"is {type(value).__name__}, not a Tensor" if is_update and not isinstance(value, Tensor) else None
-
-    def moment_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return the shape of a moment of a parameter with this shape; None if the parameter does not have it."""
-        return shape
-
-    def _copy_state(self, name: str, value: Any, param: Tensor) -> Any:
-        """Return a copy of a loaded value, with tensors on the device and in the dtype of the parameter."""
-        if name in self.SCALARS:
-            return wrap(value.array.copy()) if isinstance(value, Tensor) else wrap(scalar(value))
-        if isinstance(value, Tensor):
-            array = dtypes.cast(value.array, param.dtype) if param.is_floating_point() else value.array
-            array = devices.move(array, param.device)
-            return wrap(array.copy() if array is value.array else array)
-        if isinstance(value, dict):
-            return {key: self._copy_state(key, item, param) for key, item in value.items()}
-        if isinstance(value, list | tuple):
-            return type(value)(self._copy_state("", item, param) for item in value)
-        return copy.deepcopy(value)
+    def _updates_arrays(self) -> bool:
+        return type(self).step is Optimizer.step
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -509,20 +320,4 @@ def _check_param(param: Any, name: str) -> None:
         raise ArgumentError(
             f"can't optimize a non-leaf Tensor: parameter {name} is the output of <{type(param.grad_fn).__name__}>",
             hint="pass the tensor it was computed from, or tensor.detach().requires_grad_()",
-        )
-
-
-def _check_form(state_dict: dict[str, Any]) -> None:
-    """Raise CheckpointError unless a value from a file has the form of a state dict."""
-    groups, state = state_dict.get("param_groups"), state_dict.get("state")
-    lists = [group.get("params") for group in groups if isinstance(group, dict)] if isinstance(groups, list) else []
-    if (
-        not isinstance(groups, list)
-        or len(lists) != len(groups)
-        or not all(isinstance(numbers, list) and all(isinstance(n, int | str) for n in numbers) for numbers in lists)
-        or not isinstance(state, dict)
-        or not all(isinstance(entry, dict) for entry in state.values())
-    ):
-        raise CheckpointError(
-            "this is not the state of an optimizer", hint='expected {"state": {0: {...}}, "param_groups": [{...}]}'
         )

@@ -457,7 +457,7 @@ class Llama(CausalLM):
         if not config.tie_word_embeddings:
             state["lm_head.weight"] = arrays["wcls"]
         for layer in range(config.num_hidden_layers):
-            for name, key in LLAMA2C_NAMES.items():
+            for name, key in llama2c.LAYER_NAMES.items():
                 state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
         return cls.assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
 
@@ -491,16 +491,3 @@ class LlamaForQuestionAnswering(DecoderForQuestionAnswering):
 
     model_class = LlamaModel
     base_model_prefix = "transformer"
-
-
-LLAMA2C_NAMES = {
-    "input_layernorm": "rms_att_weight",
-    "self_attn.q_proj": "wq",
-    "self_attn.k_proj": "wk",
-    "self_attn.v_proj": "wv",
-    "self_attn.o_proj": "wo",
-    "post_attention_layernorm": "rms_ffn_weight",
-    "mlp.gate_proj": "w1",
-    "mlp.down_proj": "w2",
-    "mlp.up_proj": "w3",
-}

@@ -23,7 +23,7 @@ from tallow.io.whole_folder import atomic_folder
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG, Config, write_entries
 from tallow.models.decoders.gpt2 import GPT2
-from tallow.models.decoders.llama import LLAMA2C_NAMES, Llama, LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.models.decoders.mistral import MistralConfig
 from tallow.models.encoders.bert import BertForSequenceClassification
 from tallow.models.pretrained import PretrainedModel
@@ -77,7 +77,7 @@ def llama2c_form(model: Llama) -> tuple[llama2c.Header, dict[str, Array]]:
     }
     if not config.tie_word_embeddings:
         arrays["wcls"] = state["lm_head.weight"]
-    for name, key in LLAMA2C_NAMES.items():
+    for name, key in llama2c.LAYER_NAMES.items():
         layers = [state[f"model.layers.{i}.{name}.weight"] for i in range(config.num_hidden_layers)]
         arrays[key] = np.stack(layers)
     return header, arrays

@@ -17,14 +17,13 @@ from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
 from tallow.models.encoders.bert import (
-    BertConfig,
-    BertEmbeddings,
     BertForQuestionAnswering,
     BertForTokenClassification,
     BertModel,
     BertPretrainedModel,
     VocabularyLogits,
 )
+from tallow.models.encoders.bert_layers import BertConfig, BertEmbeddings
 from tallow.models.pretrained import check_length
 from tallow.nn import functional as F
 from tallow.nn.dropout import Dropout

@@ -19,7 +19,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, Side, labels_of
-from tallow.models.encoders.bert import BertIntermediate, BertSelfAttention
+from tallow.models.encoders.bert_layers import BertIntermediate, BertSelfAttention
 from tallow.models.pretrained import PooledModel, PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn import init

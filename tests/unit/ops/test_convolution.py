@@ -9,7 +9,7 @@ import pytest
 
 import tallow as tl
 import tallow.nn.functional as F
-from tallow.ops import convolution
+from tallow.ops import convolution_maps
 
 
 def tensor(*shape: int) -> tl.Tensor:
@@ -35,7 +35,7 @@ def value_and_gradients(function: Any, *inputs: tl.Tensor) -> list[Any]:
 def test_tiles_change_nothing(monkeypatch: pytest.MonkeyPatch, tile: int, function: Any, shapes: Any) -> None:
     inputs = [tensor(*shape) for shape in shapes]
     expected = value_and_gradients(function, *inputs)
-    monkeypatch.setattr(convolution, "TILE", tile)
+    monkeypatch.setattr(convolution_maps, "TILE", tile)
     for a, b in zip(value_and_gradients(function, *inputs), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
 

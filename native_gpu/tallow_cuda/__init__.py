@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from tallow import backends
-from tallow.core.extras import install_command
 from tallow.devices import Backend, register_backend
 from tallow.dtypes import CONVERTERS
 from tallow.errors import DeviceError
+from tallow.extras import install_command
 from tallow.kernels import register_provider
 
 

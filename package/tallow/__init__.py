@@ -15,7 +15,6 @@ from tallow.autograd import (
     set_grad_enabled,
 )
 from tallow.core.creation import arange, as_tensor, empty, from_numpy, full, ones, tensor, zeros
-from tallow.core.lazy_names import names_of
 from tallow.core.printing import set_printoptions
 from tallow.core.public_api import PUBLIC, publish_op, publish_operators
 from tallow.core.public_api import user_op as op
@@ -49,6 +48,7 @@ from tallow.dtypes import (
     uint32,
 )
 from tallow.errors import OutOfMemoryError
+from tallow.lazy_names import names_of
 from tallow.ops.memory_format import (
     channels_last,
     channels_last_3d,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import cuda
-from tallow.core.lazy_names import names_of
 from tallow.devices import device
+from tallow.lazy_names import names_of
 
 __all__ = [
     "current_accelerator",

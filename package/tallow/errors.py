@@ -45,7 +45,7 @@ import sys
 import types
 import warnings
 
-from tallow.core.extras import install_command
+from tallow.extras import install_command
 
 # Characters that command a terminal (C0, DEL, C1), end a line, or reorder what is shown around them. JSON and Python
 # read the escapes alike.

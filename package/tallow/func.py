@@ -16,9 +16,9 @@ from tallow.autograd.functional import Pushforward, columns_of, gradients, rows_
 from tallow.autograd.graph import leaves_of
 from tallow.autograd.modes import enable_grad, mode
 from tallow.core.apply import apply
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.lazy_names import names_of
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.module import Module
 from tallow.ops.joining import stack

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from tallow.compiler.compiled import Compiled
 from tallow.compiler.scripted import ScriptFunction, ScriptModule, no_archives
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError, UnsupportedError
+from tallow.lazy_names import names_of
 from tallow.nn.module import Module
 
 __all__ = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallow.core.lazy_names import names_of
 from tallow.core.public_api import PUBLIC
 from tallow.errors import LinAlgError
+from tallow.lazy_names import names_of
 
 __all__ = ["LinAlgError"]
 

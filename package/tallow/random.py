@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
-from tallow.core.lazy_names import names_of
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
+from tallow.lazy_names import names_of
 
 
 class Generator:

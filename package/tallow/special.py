@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallow.core.lazy_names import names_of
 from tallow.core.public_api import PUBLIC
+from tallow.lazy_names import names_of
 
 LAZY = {"expit": "tallow:sigmoid", "gammaln": "tallow:lgamma", "logsumexp": "tallow:logsumexp", "psi": "tallow:digamma"}
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from tallow import dtypes
 from tallow.core.creation import as_tensor
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.devices import is_array
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.lazy_names import names_of
 
 __all__ = ["assert_close"]
 

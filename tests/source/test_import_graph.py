@@ -15,21 +15,16 @@ from support.paths import ROOT
 
 # Lowest layer first. A part imports only from its own row and the rows above it. `tallow` is the root package.
 LAYERS = (
-    ("core.extras",),
-    ("errors",),
-    ("core.lazy_names",),
-    ("dtypes", "return_types"),
-    ("devices",),
+    ("errors", "extras", "lazy_names"),
+    ("devices", "dtypes", "return_types"),
     ("kernels",),
     ("ops",),
     ("autograd", "core", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
-    ("amp", "cuda", "distributions", "func", "fx", "testing"),
-    ("accelerator", "backends", "compiler", "jit"),
-    ("fused",),
-    ("models", "generation", "hub"),
-    ("peft",),
-    ("training", "serving"),
+    ("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "func", "fx", "jit", "testing"),
+    ("fused", "generation", "hub"),
+    ("models",),
+    ("peft", "serving", "training"),
     ("tallow",),
     ("keras", "cli", "compat", "site", "__main__"),
 )
@@ -50,7 +45,7 @@ LATE = {
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",
     ("tallow.audio.decoders", "resource"): "Windows has none; only for files that ffmpeg reads",
     ("tallow.keras.saving.hdf5_tree", "resource"): "Windows has none",
-    ("tallow.core.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
+    ("tallow.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
     ("tallow.fx.graph", "tabulate"): "optional; without it the columns are plain",
     ("tallow.fx.proxy", "opcode"): "only where a proxy is unpacked",
     ("tallow.errors", "difflib"): "only for the text of an error, on Python 3.11",
@@ -158,13 +153,17 @@ ALL_IMPORTS = [found for module in MODULES for found in imports_of(module)]
 
 
 def part_of(module: str) -> str:
-    """Return the part of a module: `nn` of `tallow.nn.linear`; some modules of `core` are parts of their own."""
-    _, _, inside = module.partition(".")
-    return inside if inside in RANK else inside.split(".")[0] or "tallow"
+    """Return the part of a module: `nn` of `tallow.nn.linear`, `tallow` of the root package."""
+    return module.split(".")[1] if "." in module else module
 
 
 def rank_of(module: str) -> int:
     return RANK[part_of(module)]
+
+
+def test_a_few_rows_with_each_part_once() -> None:
+    assert len(LAYERS) <= 12
+    assert len(RANK) == sum(map(len, LAYERS))
 
 
 def test_every_module_has_a_layer() -> None:

@@ -11,7 +11,7 @@ from importlib import metadata
 import pytest
 from support.paths import ROOT
 
-from tallow.core import extras
+from tallow import extras
 from tallow.errors import MissingPackageError
 
 # `pip install "tallow[x] @ ..."` and a wheel's file name say where it comes from.

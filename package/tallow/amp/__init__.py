@@ -9,7 +9,7 @@ from tallow.amp.autocast_mode import (
     is_autocast_enabled,
 )
 from tallow.amp.grad_scaler import GradScaler
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 __all__ = [
     "GradScaler",

@@ -3,7 +3,7 @@
 from tallow.audio.mel import MelWindows, log_mel_spectrogram, mel_filters
 from tallow.audio.sound import SAMPLE_RATE_HZ, Sound
 from tallow.audio.wav import WavReader, write_wav
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 __all__ = [
     "SAMPLE_RATE_HZ",

@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from tallow.audio.channels import FLAC_SPEAKERS, OGG_SPEAKERS, WAV_SPEAKERS, mono_weights, speakers_by_count
 from tallow.audio.limits import BLOCK, frames_per_block, require_form, require_length
-from tallow.core.extras import install_command
 from tallow.errors import AudioError, MissingPackageError
+from tallow.extras import install_command
 from tallow.io.source import Path
 
 Floats = npt.NDArray[np.float32]

@@ -12,7 +12,7 @@ from tallow.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 if TYPE_CHECKING:
     from tallow.autograd.function import Function as Function

@@ -10,7 +10,7 @@
 """
 
 from tallow.compat.stand_in import install_torch, uninstall_torch
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 __all__ = ["install_torch", "uninstall_torch"]
 

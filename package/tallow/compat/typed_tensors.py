@@ -6,9 +6,9 @@ from typing import Any
 
 from tallow import dtypes
 from tallow.core.creation import empty, tensor
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.functions.casting import CLASS_NAMES
+from tallow.lazy_names import names_of
 
 
 class _TypedTensor(type):

@@ -8,8 +8,8 @@ from typing import Any
 from tallow.autograd.modes import mode
 from tallow.compiler import watch
 from tallow.compiler.compiled import Compiled, GraphBreak, OptimizedModule
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError, UnsupportedError
+from tallow.lazy_names import names_of
 from tallow.nn.module import Module
 
 BACKENDS = ("inductor", "cudagraphs", "eager", "aot_eager")

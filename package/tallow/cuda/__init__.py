@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from tallow import devices, random
-from tallow.core.lazy_names import names_of
 from tallow.devices import get_backend
 from tallow.errors import ArgumentError, DeviceError, OutOfMemoryError
+from tallow.lazy_names import names_of
 
 __all__ = [
     "CUDAGraph",

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from tallow import amp, dtypes
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from tallow.core.lazy_names import names_of
 from tallow.data.collate import default_collate, default_convert
 from tallow.data.dataloader import DataLoader
 from tallow.data.dataset import (
@@ -25,6 +24,7 @@ from tallow.data.sampler import (
     WeightedRandomSampler,
 )
 from tallow.data.worker_info import WorkerInfo, get_worker_info
+from tallow.lazy_names import names_of
 
 if TYPE_CHECKING:
     from tallow.data.cifar import CIFAR10

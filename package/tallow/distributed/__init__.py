@@ -15,7 +15,6 @@ Example:
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.distributed.collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -60,6 +59,7 @@ from tallow.distributed.objects import (
 from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.work import Work
 from tallow.errors import DistributedError as DistError
+from tallow.lazy_names import names_of
 
 __all__ = [
     "DistError",

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.core.extras import install_command
 from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.work import Work
 from tallow.dtypes import Array
 from tallow.errors import DeviceError, DistributedError, DtypeError, MissingPackageError
+from tallow.extras import install_command
 
 BUSY_S = 0.001  # time to poll without sleeping
 SLEEP_S = 0.0002  # and then at least so long; a process that waits for long sleeps longer, and uses no processor

@@ -1,6 +1,5 @@
 """Probability distributions, as torch.distributions: sampling and differentiable log probabilities."""
 
-from tallow.core.lazy_names import names_of
 from tallow.distributions import constraints, kl_pairs, transforms  # noqa: F401  # kl_pairs registers its rules
 from tallow.distributions.constraint_registry import biject_to, transform_to
 from tallow.distributions.continuous import (
@@ -67,6 +66,7 @@ from tallow.distributions.transforms import (
 )
 from tallow.distributions.von_mises import VonMises
 from tallow.distributions.wishart import Wishart
+from tallow.lazy_names import names_of
 
 __all__ = [
     "AbsTransform",

@@ -1,6 +1,5 @@
 """Programs as graphs: record a module, look at what it does, change it, run it. The names are those of torch.fx."""
 
-from tallow.core.lazy_names import names_of
 from tallow.errors import TraceError
 from tallow.fx import graph, graph_module, immutable_collections, node, patching, proxy, tracer
 from tallow.fx.graph import Graph
@@ -9,6 +8,7 @@ from tallow.fx.node import Node, map_arg
 from tallow.fx.patching import has_side_effect, wrap
 from tallow.fx.proxy import Proxy
 from tallow.fx.tracer import PH, PHBase, Tracer, symbolic_trace
+from tallow.lazy_names import names_of
 
 __all__ = [
     "PH",

@@ -14,7 +14,6 @@ lets a small model draft tokens for a large one, and `PromptCache` reuses the ca
 the speed of tokens.
 """
 
-from tallow.core.lazy_names import names_of
 from tallow.generation.batch import generate_batch
 from tallow.generation.beam import Beam, beam_search
 from tallow.generation.processors import (
@@ -32,6 +31,7 @@ from tallow.generation.slots import Slots, open_slots
 from tallow.generation.speculative import speculate
 from tallow.generation.streaming import ByteTokenizer, decode_stream, until
 from tallow.generation.timing import timed
+from tallow.lazy_names import names_of
 
 __all__ = [
     "Beam",

@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.errors import HubError, MissingPackageError
 from tallow.hub import in_browser
 from tallow.io.gguf import is_gguf
 from tallow.io.gguf_shards import pattern_of
 from tallow.io.model_folder import DESCRIPTIONS
 from tallow.io.whole_folder import aside
+from tallow.lazy_names import names_of
 
 __all__ = ["local_folder", "local_model"]
 

@@ -11,7 +11,7 @@ PyTorch-style training loops work with it.
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 MODULES = (
     "activations backend callbacks config constraints datasets dtype_policies initializers layers losses metrics "

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import tallow as tl
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
+from tallow.lazy_names import names_of
 from tallow.nn import functional as F
 
 Activation = Callable[[Tensor], Tensor]

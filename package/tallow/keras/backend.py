@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.config import (
     backend,
     epsilon,
@@ -17,6 +16,7 @@ from tallow.keras.config import (
 from tallow.keras.dtype_policies import find_dtype, standardize_dtype
 from tallow.keras.naming import clear_session
 from tallow.keras.symbolic import KerasTensor
+from tallow.lazy_names import names_of
 
 
 def is_float_dtype(dtype: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.dtype_policies import dtype_policy, set_dtype_policy
 from tallow.keras.settings import (
     disable_interactive_logging,
@@ -19,6 +18,7 @@ from tallow.keras.settings import (
     set_max_epochs,
     set_max_steps_per_epoch,
 )
+from tallow.lazy_names import names_of
 
 
 def backend() -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import tallow as tl
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.keras.lookup import resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.settings import epsilon
+from tallow.lazy_names import names_of
 
 Axis = int | Sequence[int]
 

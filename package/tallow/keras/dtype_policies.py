@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import dtypes
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.keras.dtype_names import named
 from tallow.keras.settings import floatx
+from tallow.lazy_names import names_of
 
 MIXED = {"mixed_float16": "float16", "mixed_bfloat16": "bfloat16"}  # name: compute dtype
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import tallow as tl
 from tallow import dtypes
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.dtype_names import as_dtype
 from tallow.keras.lookup import resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
+from tallow.lazy_names import names_of
 from tallow.nn import init
 from tallow.random import Generator
 

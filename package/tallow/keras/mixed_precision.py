@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.dtype_policies import DTypePolicy, dtype_policy, set_dtype_policy
 from tallow.keras.optimizers import LossScaleOptimizer
+from tallow.lazy_names import names_of
 
 Policy = DTypePolicy
 global_policy, set_global_policy = dtype_policy, set_dtype_policy

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import tallow as tl
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.keras.dtype_names import as_dtype
 from tallow.keras.layers.regularization import dropout_mask
+from tallow.lazy_names import names_of
 from tallow.nn import init
 from tallow.random import Generator, default_generator
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.keras.lookup import resolve
+from tallow.lazy_names import names_of
 from tallow.nn import functional as F
 
 

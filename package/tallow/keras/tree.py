@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError
 from tallow.keras.shapes import map_shapes
 from tallow.keras.structure import flatten, is_nested, map_structure, sorted_keys
+from tallow.lazy_names import names_of
 
 MAP_TO_NONE = ()  # result of a `traverse` function that means None, because None itself means to continue inside
 

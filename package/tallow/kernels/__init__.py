@@ -8,7 +8,6 @@ with kernels.off(): ...               use the array code only
 kernels.info()                        the loaded library and its kernels
 """
 
-from tallow.core.lazy_names import names_of
 from tallow.kernels.fallback import require_fused
 from tallow.kernels.library import KernelInfo, info, provide
 from tallow.kernels.table import (
@@ -22,6 +21,7 @@ from tallow.kernels.table import (
     require,
     run,
 )
+from tallow.lazy_names import names_of
 
 __all__ = [
     "KERNELS",

@@ -7,7 +7,7 @@ built_in                                        the models that come with the pa
 The other files are what all of them have in common: configs, loading and generation.
 """
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 IMAGE_HEADS = ("Model", "ForImageClassification")

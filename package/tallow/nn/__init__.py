@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.nn import functional, init
 from tallow.nn.container import ModuleDict, ModuleList, Sequential
 from tallow.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout

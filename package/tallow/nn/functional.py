@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tallow.core.lazy_names import names_of
 from tallow.core.public_api import PUBLIC
 
 # Importing these modules registers their functions.
@@ -16,6 +15,7 @@ from tallow.functions import loss as _loss  # noqa: F401
 from tallow.functions import margin_loss as _margin_loss  # noqa: F401
 from tallow.functions import multi_head_attention as _multi_head_attention  # noqa: F401
 from tallow.functions import normalization as _normalization  # noqa: F401
+from tallow.lazy_names import names_of
 
 globals().update(PUBLIC["F"])
 

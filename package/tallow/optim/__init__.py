@@ -1,6 +1,6 @@
 """Optimizers, as torch.optim: one file each, the base class in `optimizer`, schedules in `lr_scheduler`."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.optim import lr_scheduler
 from tallow.optim.adadelta import Adadelta
 from tallow.optim.adafactor import Adafactor

@@ -12,11 +12,11 @@ from typing import Any
 
 from tallow.autograd import no_grad
 from tallow.core.creation import tensor
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.devices import device as device_class
 from tallow.dtypes import int64
 from tallow.errors import ArgumentError
+from tallow.lazy_names import names_of
 from tallow.nn.channel_normalization import _BatchNorm
 from tallow.nn.module import Module
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, per_group, values_of

@@ -10,7 +10,7 @@ Names, files and results are those of the library peft, in both directions.
 Source:  Hu et al. 2021, arXiv:2106.09685; Dettmers et al. 2023, arXiv:2305.14314; names as in peft
 """
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.peft.config import LoraConfig
 from tallow.peft.layers import LoraLayer, ModulesToSaveWrapper
 from tallow.peft.lora_model import LoraModel

@@ -9,7 +9,7 @@
 `tallow.serving.http` answers HTTP requests with it; `tallow serve` runs that.
 """
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.serving.encoding import EncoderWorker, Rows
 from tallow.serving.engine import TextEngine
 from tallow.serving.queue import Busy, Closed, WaitingLine

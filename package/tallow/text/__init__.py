@@ -1,6 +1,6 @@
 """Convert text to token ids and back."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.text.llama2c import Llama2cTokenizer
 
 __all__ = ["ChatTemplate", "Llama2cTokenizer", "Tokenizer"]

@@ -4,7 +4,7 @@
 `LanguageModelTraining` trains language models on texts, in one process or several; `tallow train` is its command.
 """
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.training.language_modelling import LanguageModelSettings, LanguageModelTraining
 from tallow.training.progress import follow, interruption
 from tallow.training.run import Settings, Training, learning_rate_factor

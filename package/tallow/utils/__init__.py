@@ -1,6 +1,6 @@
 """tallow's `torch.utils`."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.utils import data
 
 __all__ = ["checkpoint", "data"]

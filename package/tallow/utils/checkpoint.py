@@ -13,9 +13,9 @@ from tallow.autograd import enable_grad, grad, is_grad_enabled
 from tallow.autograd.function import Function
 from tallow.autograd.graph import Node, Output
 from tallow.autograd.modes import mode
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
+from tallow.lazy_names import names_of
 from tallow.random import default_generator
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

@@ -1,6 +1,6 @@
 """Passes over graphs."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 LAZY = {
     "graph_drawer": "tallow.fx.passes.graph_drawer",

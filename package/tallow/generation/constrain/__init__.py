@@ -10,10 +10,10 @@ a tree of the vocabulary's bytes, a level at a time, and kept for each state of 
 Source:  Willard and Louf 2023, arXiv:2307.09702 (masks for each state of an automaton)
 """
 
-from tallow.core.lazy_names import names_of
 from tallow.generation.constrain.constraint import Constraint
 from tallow.generation.constrain.grammars import Grammar, choices, grammar, json_object, json_schema, regex
 from tallow.generation.constrain.vocabulary import Vocabulary
+from tallow.lazy_names import names_of
 
 __all__ = ["Constraint", "Grammar", "Vocabulary", "choices", "grammar", "json_object", "json_schema", "regex"]
 

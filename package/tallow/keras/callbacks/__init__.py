@@ -1,6 +1,5 @@
 """Callbacks under their Keras names."""
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.callbacks.backup_and_restore import BackupAndRestore
 from tallow.keras.callbacks.callback import Callback, CallbackList
 from tallow.keras.callbacks.csv_logger import CSVLogger
@@ -13,6 +12,7 @@ from tallow.keras.callbacks.progbar_logger import ProgbarLogger
 from tallow.keras.callbacks.swap_ema_weights import SwapEMAWeights
 from tallow.keras.callbacks.tensorboard import TensorBoard
 from tallow.keras.callbacks.terminate_on_nan import TerminateOnNaN
+from tallow.lazy_names import names_of
 
 __all__ = [
     "BackupAndRestore",

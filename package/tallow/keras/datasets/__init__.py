@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 LAZY = {name: f"tallow.keras.datasets.{name}" for name in ("cifar10", "fashion_mnist", "mnist")}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.layers.activation import ELU, Activation, LeakyReLU, PReLU, ReLU, Softmax
 from tallow.keras.layers.attention import GroupQueryAttention, MultiHeadAttention
 from tallow.keras.layers.augmentation import (
@@ -138,6 +137,7 @@ from tallow.keras.layers.vocabulary import IntegerLookup, StringLookup
 from tallow.keras.layers.wrappers import Bidirectional, SpectralNormalization, TimeDistributed, Wrapper
 from tallow.keras.serialization import deserialize_keras_object as deserialize
 from tallow.keras.serialization import serialize_keras_object as serialize
+from tallow.lazy_names import names_of
 
 # Keras' aliases.
 AvgPool1D, AvgPool2D, AvgPool3D = AveragePooling1D, AveragePooling2D, AveragePooling3D

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.losses.alignment import CTC, ctc
@@ -54,6 +53,7 @@ from tallow.keras.losses.regression import (
     mean_squared_error,
     mean_squared_logarithmic_error,
 )
+from tallow.lazy_names import names_of
 
 __all__ = [
     "CTC",

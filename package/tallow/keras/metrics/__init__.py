@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.losses import (
@@ -85,6 +84,7 @@ from tallow.keras.metrics.trade_off import (
     SpecificityAtSensitivity,
 )
 from tallow.keras.naming import snake_case
+from tallow.lazy_names import names_of
 
 CLASSES: dict[str, type[Metric]] = {
     cls.__name__: cls

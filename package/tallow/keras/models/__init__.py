@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.io.json_object import parse_object
 from tallow.keras.layers import Input, Layer
 from tallow.keras.models.model import Model
 from tallow.keras.models.sequential import Sequential
 from tallow.keras.saving import load_model, save_model
 from tallow.keras.serialization import custom_object_scope, deserialize_keras_object
+from tallow.lazy_names import names_of
 
 MAX_DEPTH = 200
 

@@ -7,9 +7,9 @@ Axes, names and defaults are NumPy's, as in Keras; see `tallow.keras.functions` 
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.functions import FUNCTIONS
 from tallow.keras.ops.dispatch import with_symbolic
+from tallow.lazy_names import names_of
 
 _PUBLIC = with_symbolic(FUNCTIONS)
 _MODULES = {name: f"tallow.keras.ops.{name}" for name in ("image", "linalg", "nn", "numpy")}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.functions import NUMPY
 from tallow.keras.ops.dispatch import with_symbolic
+from tallow.lazy_names import names_of
 
 _PUBLIC = with_symbolic(NUMPY)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import optim
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentTypeError
 from tallow.keras.lookup import find
 from tallow.keras.optimizers import schedules
@@ -23,6 +22,7 @@ from tallow.keras.optimizers.algorithms import (
 from tallow.keras.optimizers.extra import Adafactor, Ftrl, Lamb, Muon, ScheduleFreeAdamW
 from tallow.keras.optimizers.loss_scale import LossScaleOptimizer
 from tallow.keras.optimizers.optimizer import FromOptim, Optimizer
+from tallow.lazy_names import names_of
 
 __all__ = [
     "SGD",

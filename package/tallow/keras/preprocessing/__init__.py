@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.preprocessing import image, sequence
 from tallow.keras.utils import timeseries_dataset_from_array
+from tallow.lazy_names import names_of
 
 __all__ = ["image", "sequence", "timeseries_dataset_from_array"]
 

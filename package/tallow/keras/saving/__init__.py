@@ -1,6 +1,5 @@
 """Save and load models and weights."""
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.saving.archive import load_model, save_model
 from tallow.keras.saving.weights import load_weights, save_weights
 from tallow.keras.serialization import (
@@ -12,6 +11,7 @@ from tallow.keras.serialization import (
     register_keras_serializable,
     serialize_keras_object,
 )
+from tallow.lazy_names import names_of
 
 CustomObjectScope = custom_object_scope
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.core.lazy_names import names_of
 from tallow.keras.batches import pack_x_y_sample_weight, unpack_x_y_sample_weight
 from tallow.keras.dtype_policies import standardize_dtype
 from tallow.keras.naming import clear_session
@@ -29,6 +28,7 @@ from tallow.keras.utils.arrays import normalize, pad_sequences, set_random_seed,
 from tallow.keras.utils.images import array_to_img, img_to_array, load_img, save_img
 from tallow.keras.utils.splitting import split_dataset
 from tallow.keras.utils.timeseries import timeseries_dataset_from_array
+from tallow.lazy_names import names_of
 
 CustomObjectScope = custom_object_scope
 Sequence = PyDataset  # its name in Keras 2

@@ -1,6 +1,6 @@
 """torch.nn.parallel: models on several devices, in several processes."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.nn.parallel.data_parallel import DataParallel
 from tallow.nn.parallel.distributed import DistributedDataParallel
 

@@ -1,6 +1,6 @@
 """Utilities for parameters and gradients, as torch.nn.utils."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.nn.utils import rnn
 from tallow.nn.utils.clip_grad import (
     clip_grad_norm,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
-from tallow.core.lazy_names import names_of
 from tallow.errors import ArgumentError
 from tallow.functions.like import ones_like, zeros_like
+from tallow.lazy_names import names_of
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tallow.autograd import no_grad
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import randn
+from tallow.lazy_names import names_of
 from tallow.nn import functional as F
 from tallow.nn.convolution import _ConvTransposeNd
 from tallow.nn.module import Module

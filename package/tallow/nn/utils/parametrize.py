@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tallow.autograd import no_grad
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
+from tallow.lazy_names import names_of
 from tallow.nn.container import ModuleDict, ModuleList
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter

@@ -10,11 +10,11 @@ from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.creation import zeros
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.functions.like import ones_like
 from tallow.functions.sampling import rand_like
+from tallow.lazy_names import names_of
 from tallow.nn.module import Module
 from tallow.ops.joining import cat
 from tallow.ops.norm import linalg_vector_norm

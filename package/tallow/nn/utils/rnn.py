@@ -16,10 +16,10 @@ import numpy as np
 from tallow import devices
 from tallow.core.apply import apply
 from tallow.core.creation import full
-from tallow.core.lazy_names import names_of
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array, int64
 from tallow.errors import ArgumentError, ShapeError
+from tallow.lazy_names import names_of
 from tallow.nn import functional as F
 from tallow.ops.joining import stack
 

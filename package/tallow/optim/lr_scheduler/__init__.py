@@ -1,6 +1,6 @@
 """Learning rate schedules, as torch.optim.lr_scheduler."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 from tallow.optim.lr_scheduler.combined import ChainedScheduler, SequentialLR
 from tallow.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from tallow.optim.lr_scheduler.cyclic import CyclicLR

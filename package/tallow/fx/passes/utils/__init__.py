@@ -1,6 +1,6 @@
 """Parts of passes."""
 
-from tallow.core.lazy_names import names_of
+from tallow.lazy_names import names_of
 
 LAZY = {"matcher_utils": "tallow.fx.passes.utils.matcher_utils"}
 

@@ -170,6 +170,7 @@ def chosen(spec: device | str | int | None) -> device:
 PROVIDERS = {"cuda": "tallow_cuda", "meta": "tallow.core.meta"}
 _BY_TYPE: dict[str, Backend] = {}
 _BY_ARRAY: dict[type, Backend] = {}
+_STAND_INS: set[type] = set()
 
 
 # Class of array -> backend, for backends that serve several devices. Their libraries compute on the current device, so
@@ -185,6 +186,17 @@ def register_backend(backend: Backend) -> None:
     _BY_ARRAY[backend.array_type] = backend
     if getattr(backend, "several", False):
         MULTI_DEVICE[backend.array_type] = backend
+
+
+def register_arrays(backend: Any) -> None:
+    """Register what stands for arrays of other devices, such as those of tensors under vmap."""
+    _BY_ARRAY[backend.array_type] = backend
+    _STAND_INS.add(backend.array_type)
+
+
+def has_elements(array: Array) -> bool:
+    """Return whether an array holds numbers, and does not just stand for arrays that do."""
+    return type(array) not in _STAND_INS
 
 
 def guard_for(args: Iterable[Any]) -> AbstractContextManager[Any] | None:

@@ -1,7 +1,6 @@
 """torch.func: gradients, Jacobians and batches as functions of functions.
 
-Gradients can be differentiated again, if all ops in the function have a rule, see tallow.ops.second_order. `vmap`
-calls the function for each element of the batch; it saves writing the loop, not its time.
+Gradients can be differentiated again, if all ops in the function have a rule, see tallow.ops.second_order.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ from tallow.autograd.functional import Pushforward, columns_of, gradients, rows_
 from tallow.autograd.graph import leaves_of
 from tallow.autograd.modes import enable_grad, mode
 from tallow.core.apply import apply
+from tallow.core.batching.vmap import vmap
 from tallow.core.tensor import Tensor
+from tallow.core.trees import filled, leaves, map_leaves
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
 from tallow.lazy_names import names_of
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.module import Module
 from tallow.ops.joining import stack
-from tallow.random import default_generator
 
 __all__ = [
     "functional_call",
@@ -39,34 +39,6 @@ __all__ = [
 ]
 
 Argnums = int | tuple[int, ...]
-
-
-# --------------------------------------------------------------------------------------------------------------- trees
-
-
-def _leaves(tree: Any) -> list[Any]:
-    """Return what nested tuples, lists and dicts hold."""
-    if isinstance(tree, dict):
-        return [leaf for part in tree.values() for leaf in _leaves(part)]
-    if isinstance(tree, tuple | list):
-        return [leaf for part in tree for leaf in _leaves(part)]
-    return [tree]
-
-
-def _map(function: Callable[..., Any], tree: Any) -> Any:
-    """Return the same tree with function(leaf) in place of each leaf."""
-    if isinstance(tree, dict):
-        return type(tree)((key, _map(function, part)) for key, part in tree.items())
-    if isinstance(tree, tuple | list):
-        parts = [_map(function, part) for part in tree]
-        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return function(tree)
-
-
-def _filled(tree: Any, leaves: Sequence[Any]) -> Any:
-    """Return the same tree with other leaves."""
-    rest = iter(leaves)
-    return _map(lambda _: next(rest), tree)
 
 
 # ----------------------------------------------------------------------------------------------------------- gradients
@@ -95,29 +67,31 @@ class _Run:
 
     def __init__(self, name: str, function: Any, chosen: Sequence[Any], call: Any, has_aux: bool) -> None:
         self.name, self.chosen = name, chosen
-        originals = _leaves(list(chosen))
+        originals = leaves(list(chosen))
         if not originals or not all(isinstance(x, Tensor) and x.is_floating_point() for x in originals):
             raise ArgumentTypeError(f"{name}: differentiates by floating tensors, and tuples, lists and dicts of them")
         self.is_recorded = mode.recording
         with enable_grad():
             # A view of what requires grad is a part of the outer graph, too.
+            if mode.batching is not None:
+                originals = [mode.batching.expanded(x) for x in originals]
             self.inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in originals]
-            returned = call(function, _filled(list(chosen), self.inputs))
+            returned = call(function, filled(list(chosen), self.inputs))
         self.aux = None
         if has_aux:
             if not isinstance(returned, tuple) or len(returned) != 2:
                 raise ArgumentTypeError(f"{name}: with has_aux the function returns a pair: (results, others)")
             returned, self.aux = returned
-            self.aux = _map(lambda x: x.detach() if isinstance(x, Tensor) else x, self.aux)
-        self.tree, self.outputs = returned, _leaves(returned)
+            self.aux = map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, self.aux)
+        self.tree, self.outputs = returned, leaves(returned)
         if not all(isinstance(y, Tensor) for y in self.outputs):
             raise ArgumentTypeError(f"{name}: the function must return tensors")
-        own = {id(x) for x in self.inputs}
-        self.outer: list[Tensor] = leaves_of(self.outputs, own)[1] if self.is_recorded else []
+        own = {id(x.physical()) for x in self.inputs}
+        self.outer: list[Tensor] = leaves_of([y.physical() for y in self.outputs], own)[1] if self.is_recorded else []
 
     def result(self) -> Any:
         """Return the results, as parts of the outer graph if they depend on it."""
-        return self.tree if self.outer else _map(lambda y: y.detach(), self.tree)
+        return self.tree if self.outer else map_leaves(lambda y: y.detach(), self.tree)
 
     def linked(self, derivatives: Callable[[bool], Sequence[Tensor]]) -> list[Tensor]:
         """Return derivatives, as parts of the outer graph if they depend on it.
@@ -138,7 +112,7 @@ class _Run:
     def gradients(self, seeds: Sequence[Tensor]) -> Any:
         """Return the product of seeds with the Jacobian, as the chosen arguments are nested."""
         found = self.linked(lambda create_graph: gradients(self.outputs, self.inputs, seeds, create_graph))
-        return _filled(list(self.chosen), found)
+        return filled(list(self.chosen), found)
 
     def jacobian(self, output: Tensor) -> list[Tensor]:
         return self.linked(lambda create_graph: rows_of(output, self.inputs, create_graph))
@@ -215,7 +189,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     made = _Run("vjp", func, primals, lambda function, replaced: function(*replaced), has_aux)
 
     def product(cotangents: Any, retain_graph: bool = True) -> tuple[Any, ...]:
-        seeds = _leaves(cotangents)
+        seeds = leaves(cotangents)
         if [getattr(s, "shape", None) for s in seeds] != [y.shape for y in made.outputs]:
             raise ShapeError("vjp: the vector must have the shapes of the results")
         return tuple(made.gradients(seeds))
@@ -257,10 +231,10 @@ def _linear(name: str, func: Callable[..., Any], primals: Any, has_aux: bool) ->
     push = Pushforward(made.outputs, made.inputs)
 
     def change(*tangents: Any) -> Any:
-        vectors = _leaves(list(tangents))
+        vectors = leaves(list(tangents))
         if [getattr(v, "shape", None) for v in vectors] != [x.shape for x in made.inputs]:
             raise ShapeError(f"{name}: the tangents must have the shapes of the primals")
-        return _filled(made.tree, made.linked(lambda create_graph: push(vectors, create_graph)))
+        return filled(made.tree, made.linked(lambda create_graph: push(vectors, create_graph)))
 
     return made, change
 
@@ -285,10 +259,10 @@ def jacrev(
         made = _Run("jacrev", func, chosen, call, has_aux)
 
         def of(output: Tensor) -> Any:
-            parts = _filled(chosen, made.jacobian(output))
+            parts = filled(chosen, made.jacobian(output))
             return parts[0] if isinstance(argnums, int) else tuple(parts)
 
-        jacobian = _map(of, made.tree)
+        jacobian = map_leaves(of, made.tree)
         return (jacobian, made.aux) if has_aux else jacobian
 
     return run
@@ -312,10 +286,10 @@ def jacfwd(
         parts = iter(made.linked(lambda create_graph: columns_of(push, create_graph)))
 
         def of(_: Tensor) -> Any:
-            nested = _filled(chosen, [next(parts) for _ in made.inputs])
+            nested = filled(chosen, [next(parts) for _ in made.inputs])
             return nested[0] if isinstance(argnums, int) else tuple(nested)
 
-        jacobian = _map(of, made.tree)
+        jacobian = map_leaves(of, made.tree)
         return (jacobian, made.aux) if has_aux else jacobian
 
     return run
@@ -331,81 +305,6 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
                 [ 0., 12.]])
     """
     return jacrev(jacrev(func, argnums), argnums)
-
-
-# ------------------------------------------------------------------------------------------------------------- batches
-
-
-def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
-    chunk_size: int | None = None,
-) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that calls `func` for each element of a batch, and stacks the results.
-
-    Args:
-        in_dims: along which dim to take the elements of each argument, nested as the arguments or one for all; None
-            passes a tensor on as it is, and so are keyword arguments.
-        out_dims: the new dim of each result.
-        randomness: "error" refuses functions that draw random numbers, "different" draws for each element, "same" gives
-            all elements the same numbers.
-        chunk_size: has no effect.
-
-    Example:
-        >>> import tallow as tl
-        >>> tl.func.vmap(tl.dot)(tl.ones(3, 2), tl.ones(3, 2))
-        tensor([2., 2., 2.])
-    """
-    if randomness not in ("error", "different", "same"):
-        raise ArgumentError(f"vmap: randomness={randomness!r}; expected 'error', 'different' or 'same'")
-
-    @wraps(func)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        dims, leaves = _spread(in_dims, args), _leaves(args)
-        size = _batch_size(leaves, dims)
-        state = default_generator.get_state()
-        results = []
-        for i in range(size):
-            if i and randomness == "same":
-                default_generator.set_state(state)
-            parts = [x if dim is None else x.select(dim, i) for x, dim in zip(leaves, dims, strict=True)]
-            results.append(func(*_filled(args, parts), **kwargs))
-        if randomness == "error" and not default_generator.get_state().equal(state):
-            raise ArgumentError(
-                "vmap: the function draws random numbers",
-                hint="pass randomness='different', or 'same' for the same numbers in each element",
-            )
-        columns = list(zip(*map(_leaves, results), strict=True))
-        if not all(isinstance(y, Tensor) for column in columns for y in column):
-            raise ArgumentError("vmap: the function must return tensors")
-        spread = _spread(out_dims, results[0])
-        return _filled(results[0], [apply(stack, list(ys), dim) for ys, dim in zip(columns, spread, strict=True)])
-
-    return run
-
-
-def _spread(dims: Any, tree: Any) -> list[int | None]:
-    """Return a dim for each leaf of a tree; one dim stands for all below it."""
-    if dims is None or isinstance(dims, int):
-        return [dims] * len(_leaves(tree))
-    parts = list(tree.values()) if isinstance(tree, dict) else tree
-    own = list(dims.values()) if isinstance(dims, dict) else dims
-    if not isinstance(parts, tuple | list) or len(parts) != len(own):
-        raise ArgumentError("vmap: the dims are not nested as the arguments or results")
-    return [dim for each, part in zip(own, parts, strict=True) for dim in _spread(each, part)]
-
-
-def _batch_size(leaves: Sequence[Any], dims: Sequence[int | None]) -> int:
-    sizes = set()
-    for x, dim in zip(leaves, dims, strict=True):
-        if dim is None:
-            continue
-        if not isinstance(x, Tensor) or not -x.ndim <= dim < x.ndim:
-            what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
-            raise ArgumentError(f"vmap: cannot take elements along dim {dim} of {what}", hint="pass None in in_dims")
-        sizes.add(x.shape[dim])
-    if len(sizes) != 1 or 0 in sizes:
-        raise ArgumentError(f"vmap: expected one size of the batch, and at least one element; got {sorted(sizes)}")
-    return int(sizes.pop())
 
 
 # ------------------------------------------------------------------------------------------------------------- modules

@@ -12,7 +12,7 @@ import numpy as np
 from tallow import devices
 from tallow.autograd.engine import LeafGrad, run_backward
 from tallow.autograd.graph import Edge, Place, edge_to, gradient_dtype, place_of
-from tallow.autograd.modes import no_grad
+from tallow.autograd.modes import mode, no_grad
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
@@ -261,6 +261,14 @@ def grad(
             for i, row in reversed(list(enumerate(zip(*seeds, strict=True))))
         ]  # fmt: skip
         return tuple(None if rows[0] is None else stack.call(rows, 0) for rows in zip(*reversed(passes), strict=True))
+    if mode.batching is not None:
+        of_batch = mode.batching.grad(
+            outputs, inputs, seeds,
+            retain_graph=retain_graph, create_graph=create_graph, allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )  # fmt: skip
+        if of_batch is not NotImplemented:
+            return of_batch
     places = _places_of(inputs, "grad")
     found = _gradients(outputs, seeds, bool(retain_graph), create_graph, set(places))
     result: list[Tensor | None] = []

@@ -97,6 +97,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """Run forward, and record backward if any argument needs a gradient."""
+        if mode.batching is not None and (of_batch := mode.batching.each(cls.apply, args, {})) is not NotImplemented:
+            return of_batch
         ctx = FunctionCtx()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and mode.recording and a.requires_grad for a in args)
         with no_grad():

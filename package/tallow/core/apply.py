@@ -108,6 +108,8 @@ def apply(op: Op, *args: Any, **kwargs: Any) -> Any:
 
 def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
     """Apply an op to any tensors. As `apply`, which calls this for what the op's own function does not handle."""
+    if mode.batching is not None and (result := mode.batching.op(op, args, kwargs)) is not NotImplemented:
+        return result
     if devices.MULTI_DEVICE and (guard := devices.guard_for(args)) is not None:
         with guard:
             return apply_generally(op, *args, **kwargs)
@@ -277,6 +279,8 @@ def inplace_generally(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tens
     Raises: as `apply`, and GraphError where autograd forbids the write, DtypeError if the value's dtype cannot be cast
         to the target's, ShapeError if broadcasting would enlarge the target.
     """
+    if mode.batching is not None and mode.batching.inplace(op, target, args, kwargs) is not NotImplemented:
+        return target
     if devices.MULTI_DEVICE and (guard := devices.guard_for((target,))) is not None:
         with guard:
             return inplace_generally(op, target, *args, **kwargs)

@@ -14,6 +14,7 @@ from functools import wraps
 from types import FrameType
 from typing import Any, TypeVar
 
+from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,7 +49,7 @@ def _answer(
 ) -> Any:
     """Return the answer to a call that was made in a frame, or between it and the user's function."""
     arguments = [x for x in _leaves((args, kwargs)) if not isinstance(x, Tensor) and _can_answer(type(x))]
-    if not arguments:
+    if not arguments and mode.batching is None:
         return NotImplemented
     while frame is not None and frame.f_globals.get("__name__") in _CALLS:
         frame = frame.f_back
@@ -56,6 +57,8 @@ def _answer(
         frame = frame.f_back
     if frame is not None and is_array_code(frame):
         return NotImplemented
+    if not arguments:  # a tensor under vmap whose elements the function needs one by one
+        return mode.batching.answer(sys.exc_info()[1], function, args, kwargs)
     types = tuple(dict.fromkeys(map(type, arguments)))
     return arguments[0].__torch_function__(function, types, args, kwargs)
 

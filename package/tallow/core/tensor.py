@@ -479,6 +479,10 @@ class Tensor(Methods):
     def _version(self) -> int:
         return write_count(self.array if self._is_apart else owner_of(self.array))
 
+    def physical(self) -> Tensor:
+        """Return the tensor that holds the elements: this one, but under vmap one with the batch dims."""
+        return self
+
     def is_inference(self) -> builtins.bool:
         """Return whether the tensor was made in inference_mode."""
         return self._inference

@@ -111,7 +111,7 @@ def _is_mask(items: Any) -> bool:
 
 def _is_integer(item: Any) -> bool:
     if devices.is_array(item):
-        return item.ndim == 0 and item.dtype.kind == "i"
+        return item.ndim == 0 and item.dtype.kind == "i" and devices.has_elements(item)
     return is_int(item) and not isinstance(item, bool)
 
 
@@ -154,7 +154,7 @@ def _array(item: Any, x: Array) -> Array:
         array = array.astype(np.bool_)
     if array.dtype not in PLACES:
         raise DimensionError(f"tensors used as indices must be of int64, int32, uint8 or bool, not {array.dtype}")
-    if type(array) is not type(x):
+    if type(array) is not type(x) and devices.has_elements(array):
         if not isinstance(array, np.ndarray):
             raise DeviceError("indices must be on the CPU or on the device of the tensor they index")
         array = devices.move(array, devices.device_of(x))
@@ -307,7 +307,7 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         value = value.to(target.dtype)  # one value at the places of a mask, as masked_fill_
     if not value.ndim:
         value = convert(value, None, target.device)
-    if mode.recording and writes_history(target, (target, value)):
+    if mode.batching is not None or (mode.recording and writes_history(target, (target, value))):
         return apply_inplace(index_put, target, arrays, value, accumulate)
     put_at_once(target, arrays, value, accumulate)
     return target
@@ -315,7 +315,7 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
 
 def as_element(number: float, target: Tensor) -> Tensor:
     """Return a number as a zero-dim tensor of the target's dtype and device."""
-    return wrap(placed(constant(number, target.dtype, "index_put_"), devices.array_module(target.array)))
+    return wrap(placed(constant(number, target.dtype, "index_put_"), devices.array_module(target.physical().array)))
 
 
 def put_at_once(target: Tensor, arrays: tuple[Array | None, ...], value: Tensor, accumulate: bool) -> None:

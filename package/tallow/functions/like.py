@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow import devices, dtypes
+from tallow.autograd.modes import mode
 from tallow.core import creation
 from tallow.core.creation import Device, Dtype, Number, as_size, filled, number
 from tallow.core.factories import creates
@@ -32,6 +33,7 @@ def _like(
     order = dims_in_memory(input.array.strides, memory_format)
     result = filled(tuple(input.shape[i] for i in order), value, d, place)
     result.array = result.array.transpose(dims_back(order))
+    result = result if mode.batching is None else mode.batching.like(result, input)
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
@@ -81,7 +83,8 @@ def _new(
     input: Tensor, size: tuple[int, ...], value: Number | None, dtype: Dtype, device: Device, requires_grad: bool
 ) -> Tensor:
     d = input.dtype if dtype is None else dtypes.as_dtype(dtype)
-    return filled(size, value, d, input.device if device is None else device, requires_grad)
+    result = filled(size, value, d, input.device if device is None else device, requires_grad)
+    return result if mode.batching is None else mode.batching.like(result, input)
 
 
 @public("Tensor")

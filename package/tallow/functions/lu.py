@@ -63,7 +63,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
         raise ShapeError(f"linalg.lu_solve: LU {tuple(LU.shape)} and pivots {tuple(pivots.shape)} do not fit together")
     if not left:
         return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
-    rows = arange(n, device=LU.device).expand(pivots.shape).clone()
+    rows = pivots.long() * 0 + arange(n, device=LU.device)  # the order of each matrix, also of a batch under vmap
     for j in range(n):
         chosen = pivots[..., j : j + 1].long() - 1
         here = rows[..., j : j + 1].clone()

@@ -38,7 +38,7 @@ def sigmoid_array(x: Array) -> Array:
     return logistic(x)
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float", value=of_array("sigmoid"))
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", value=of_array("sigmoid"), batched="elementwise")
 def sigmoid(input: Array) -> Result:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
     value = run("sigmoid", input)
@@ -50,7 +50,7 @@ def _sigmoid_backward(g: Array, y: Array) -> Array:
     return g * y * (1 - y)
 
 
-@op("F")
+@op("F", batched="elementwise")
 def logsigmoid(input: Array) -> Result:
     """Return ln(sigmoid(x)) of each element, computed as min(x, 0) - ln(1 + exp(-|x|))."""
     expect_float("logsigmoid", input)
@@ -77,7 +77,7 @@ def _relu_value(x: Array) -> Array:
     return value
 
 
-@op("tl tl_ Tensor Tensor_ F_", value=_relu_value)
+@op("tl tl_ Tensor Tensor_ F_", value=_relu_value, batched="elementwise")
 def relu(input: Array) -> Result:
     """Return max(x, 0) of each element."""
     refuse_bool("relu", input)
@@ -94,7 +94,7 @@ def relu_backward_array(g: Array, y: Array) -> Array:
     return masked(g, y > 0)
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def relu6(input: Array) -> Result:
     """Return min(max(x, 0), 6) of each element."""
     return hardtanh.function(input, 0, 6)
@@ -103,7 +103,7 @@ def relu6(input: Array) -> Result:
 relu6.piecewise(in_steps=True)
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def leaky_relu(input: Array, negative_slope: float = 0.01) -> Result:
     """Return x where it is positive and negative_slope · x elsewhere."""
     expect_float("leaky_relu", input)
@@ -148,7 +148,7 @@ def prelu(input: Array, weight: Array) -> Result:
     return select(positive, input, input * by_channel), backward
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Result:
     """Clamp each element to [min_val, max_val]."""
     if min_val > max_val:
@@ -162,7 +162,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
 hardtanh.piecewise(in_steps=True)
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def hardsigmoid(input: Array) -> Result:
     """Return min(max(x + 3, 0), 6) / 6 of each element.
 
@@ -181,7 +181,7 @@ def _hardsigmoid(x: Array) -> Array:
     return xp.minimum(xp.maximum(x + 3, 0), 6) / 6
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def hardswish(input: Array) -> Result:
     """Return x · min(max(x + 3, 0), 6) / 6 of each element.
 
@@ -201,7 +201,7 @@ def _hardswish(x: Array) -> Array:
     return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6
 
 
-@op("F")
+@op("F", batched="elementwise")
 def softshrink(input: Array, lambd: float = 0.5) -> Result:
     """Move each element towards 0 by `lambd`; elements with |x| ≤ lambd become 0."""
     if lambd < 0:
@@ -214,7 +214,7 @@ def softshrink(input: Array, lambd: float = 0.5) -> Result:
 softshrink.piecewise(in_steps=True)
 
 
-@op("tl Tensor F")
+@op("tl Tensor F", batched="elementwise")
 def hardshrink(input: Array, lambd: float = 0.5) -> Result:
     """Set elements with |x| ≤ lambd to 0."""
     expect_float("hardshrink", input)
@@ -226,7 +226,7 @@ def hardshrink(input: Array, lambd: float = 0.5) -> Result:
 hardshrink.piecewise(in_steps=True)
 
 
-@op("tl tl_ F_")
+@op("tl tl_ F_", batched="elementwise")
 def threshold(input: Array, threshold: float, value: float) -> Result:
     """Return x where it is greater than `threshold` and `value` elsewhere."""
     refuse_bool("threshold", input)
@@ -242,7 +242,7 @@ threshold.piecewise(in_steps=True)
 # -------------------------------------------------------------------------------------------------------- exponential
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def elu(input: Array, alpha: float = 1.0) -> Result:
     """Return x where it is positive and alpha · (exp(x) - 1) elsewhere.
 
@@ -252,7 +252,7 @@ def elu(input: Array, alpha: float = 1.0) -> Result:
     return _elu(input, alpha, 1.0, 1.0)
 
 
-@op("tl tl_ F_")
+@op("tl tl_ F_", batched="elementwise")
 def celu(input: Array, alpha: float = 1.0) -> Result:
     """Return x where it is positive and alpha · (exp(x / alpha) - 1) elsewhere.
 
@@ -264,7 +264,7 @@ def celu(input: Array, alpha: float = 1.0) -> Result:
     return _elu(input, alpha, 1.0, 1 / alpha)
 
 
-@op("tl tl_ F_")
+@op("tl tl_ F_", batched="elementwise")
 def selu(input: Array) -> Result:
     """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer.
 
@@ -282,7 +282,7 @@ def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
     return value, lambda g: (g * select(x > 0, scale, (bend + alpha * scale) * rate),)
 
 
-@op("F")
+@op("F", batched="elementwise")
 def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result:
     """Return ln(1 + exp(beta · x)) / beta, or x itself where beta · x is greater than `threshold`."""
     expect_float("softplus", input)
@@ -293,21 +293,21 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result
     return value, lambda g: (g * select(linear, 1, logistic(input * beta)),)
 
 
-@op("F", dtypes="float")
+@op("F", dtypes="float", batched="elementwise")
 def softsign(input: Array) -> Result:
     """Return x / (1 + |x|) of each element."""
     xp = array_module(input)
     return input / (1 + xp.abs(input)), lambda g: (g / xp.square(1 + xp.abs(input)),)
 
 
-@op("F", dtypes="float")
+@op("F", dtypes="float", batched="elementwise")
 def tanhshrink(input: Array) -> Result:
     """Return x - tanh(x) of each element."""
     tanh = array_module(input).tanh(input)
     return input - tanh, lambda g: (g * tanh * tanh,)
 
 
-@op("F_", halves=True)
+@op("F_", halves=True, batched="elementwise")
 def silu(input: Array) -> Result:
     """Return x · sigmoid(x) of each element (SiLU, swish).
 
@@ -334,7 +334,7 @@ def _silu_backward(x: Array, g: Array) -> Array:
     return g * silu_slope(x, logistic(x))
 
 
-@op("F_")
+@op("F_", batched="elementwise")
 def mish(input: Array) -> Result:
     """Return x · tanh(ln(1 + exp(x))) of each element.
 
@@ -350,7 +350,7 @@ def mish(input: Array) -> Result:
     return input * squashed, backward
 
 
-@op("F", halves=True)
+@op("F", halves=True, batched="elementwise")
 def gelu(input: Array, *, approximate: str = "none") -> Result:
     """Return x · Φ(x), where Φ is the cumulative distribution function of the normal distribution.
 
@@ -397,7 +397,7 @@ def _gelu_tanh_slope(x: Array) -> Array:
     return (1 + tanh + x * (1 - tanh * tanh) * angle_slope) / 2
 
 
-@op("F")
+@op("F", batched="dim")
 def glu(input: Array, dim: int = -1) -> Result:
     """Multiply the first half of `input` along `dim` by the sigmoid of the second half.
 

@@ -39,7 +39,7 @@ def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize)
     return result
 
 
-@op("")
+@op("", batched="samples")
 def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
     """Average over windows that divide each of the last `dims` dims as evenly as possible."""
     out = _adaptive_sizes(f"adaptive_avg_pool{dims}d", input, dims, output_size)
@@ -91,7 +91,7 @@ def equal_windows(input: Array, dims: int, output_size: OutputSize) -> list[int]
     return [n // w for n, w in sizes] if all(w and n % w == 0 for n, w in sizes) else None
 
 
-@op("")
+@op("", batched="samples")
 def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Result:
     """Return the maxima of adaptive windows, and their indices in the flattened last `dims` dims of the input."""
     name = f"adaptive_max_pool{dims}d"

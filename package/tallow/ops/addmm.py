@@ -33,7 +33,7 @@ def _add_product(name: str, input: Array, beta: Scalar, alpha: Scalar, value: Ar
     return value, lambda g: (lambda: g * beta, *backward(g if alpha == 1 else g * alpha))
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · (mat1 @ mat2).
 
@@ -49,7 +49,7 @@ def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gra
     return [g * beta, *gradients_of_product(g * alpha, a, b)]
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · (mat @ vec).
 
@@ -66,7 +66,7 @@ def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gra
     return [g * beta, *gradients_of_product(g * alpha, a, b)]
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · (vec1 vec2ᵀ).
 
@@ -82,7 +82,7 @@ def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gra
     return [g * beta, g @ b * alpha, a @ g * alpha]
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · (batch1 @ batch2).
 
@@ -98,7 +98,7 @@ def _(g: Derived, *, a: Derived, b: Derived, alpha: Scalar, beta: Scalar) -> Gra
     return [g * beta, *gradients_of_product(g * alpha, a, b)]
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Result:
     """Return beta · input + alpha · Σ_b batch1_b @ batch2_b.
 

@@ -85,7 +85,7 @@ def _check_factor(name: str, factor: Scalar, *operands: Any) -> None:
         raise DtypeError(f"{name}: a boolean factor requires boolean operands", hint="use 1 or 0")
 
 
-@op("tl Tensor Tensor_", dtypes="promote", value=operator.add, limit=ADD, numbers_alone=True)
+@op("tl Tensor Tensor_", dtypes="promote", value=operator.add, limit=ADD, numbers_alone=True, batched="elementwise")
 def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input + alpha · other, broadcast."""
     if alpha == 1 and alpha is not True:
@@ -97,6 +97,7 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
 @op(
     "tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), value=operator.sub, limit=SUB, numbers_alone=True,
     refuses="bool",
+    batched="elementwise",
 )  # fmt: skip
 def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return input - alpha · other, broadcast."""
@@ -116,20 +117,36 @@ def _minus_product(x: Any, a: Any, b: Any) -> Any:
     return x - a * b
 
 
-@op("tl Tensor", dtypes="promote", value=lambda a, b: b - a, limit=SUB, refuses="bool")
+@op("tl Tensor", dtypes="promote", value=lambda a, b: b - a, limit=SUB, refuses="bool", batched="elementwise")
 def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("multiply",), value=operator.mul, limit=MUL, numbers_alone=True)
+@op(
+    "tl Tensor Tensor_",
+    dtypes="promote",
+    aliases=("multiply",),
+    value=operator.mul,
+    limit=MUL,
+    numbers_alone=True,
+    batched="elementwise",
+)
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · other, broadcast."""
     return _times(input, other), lambda g: (lambda: _times(g, other), lambda: _times(g, input))
 
 
-@op("tl Tensor Tensor_", dtypes="divide", aliases=("divide",), value=operator.truediv, limit=DIV, numbers_alone=True)
+@op(
+    "tl Tensor Tensor_",
+    dtypes="divide",
+    aliases=("divide",),
+    value=operator.truediv,
+    limit=DIV,
+    numbers_alone=True,
+    batched="elementwise",
+)
 def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | None = None) -> Result:
     """Return input / other, broadcast.
 
@@ -150,7 +167,7 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
     return value, lambda g: (lambda: _by(g, other), lambda: -g * (input / other / other))
 
 
-@op("tl Tensor Tensor_", dtypes="float", numbers_alone=True)
+@op("tl Tensor Tensor_", dtypes="float", numbers_alone=True, batched="elementwise")
 def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input / other, broadcast."""
     return div.function(input, other)
@@ -183,7 +200,7 @@ def _rounded_quotient(input: Any, other: Any, rounding_mode: str) -> Any:
     return down + (inexact & ((input < 0) != (other < 0))).astype(down.dtype)
 
 
-@op("tl Tensor Tensor_", dtypes="promote", numbers_alone=True)
+@op("tl Tensor Tensor_", dtypes="promote", numbers_alone=True, batched="elementwise")
 def floor_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return floor(input / other), broadcast.
 
@@ -192,7 +209,7 @@ def floor_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     return _rounded_quotient(input, other, "floor"), None
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input - other · floor(input / other), broadcast: Python's `%`, with the sign of `other`.
 
@@ -204,7 +221,7 @@ def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
     return modulus(input, other), lambda g: (g, lambda: -g * floor_quotient(input, other))
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`.
 
@@ -217,7 +234,7 @@ def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
     return truncated_rest(input, other), lambda g: (g, lambda: -g * xp.trunc(input / other))
 
 
-@op("tl Tensor Tensor_", dtypes="divide")
+@op("tl Tensor Tensor_", dtypes="divide", batched="elementwise")
 def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
     """Return `input` raised to the power of `exponent`, broadcast.
 
@@ -270,7 +287,7 @@ def _integer_power(input: Any, exponent: Any) -> Any:
     return xp.where((exponent < 0) & (abs(input) != 1), power.dtype.type(0), power)
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
     """Return input + value · tensor1 · tensor2, broadcast."""
     _check_factor("addcmul", value, input, tensor1, tensor2)
@@ -284,7 +301,7 @@ def _plus_product(x: Any, a: Any, b: Any) -> Any:
     return x + a * b
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Result:
     """Return input + value · tensor1 / tensor2, broadcast.
 
@@ -304,7 +321,7 @@ def _plus_quotient(x: Any, a: Any, b: Any, factor: Scalar) -> Any:
     return x + factor * (a / b)
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="elementwise")
 def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
     """Return input + weight · (end - input), broadcast.
 

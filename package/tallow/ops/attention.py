@@ -196,7 +196,7 @@ def _attention_value(
     return op.function(query, key, value, bias, allowed, keep)[0]
 
 
-@op("", halves=True, value=_attention_value)
+@op("", halves=True, value=_attention_value, batched="itself")
 def scaled_dot_product_attention(
     query: Array,
     key: Array,

@@ -18,7 +18,7 @@ def _check(name: str, *operands: Any, kinds: str = "biu") -> None:
             raise unsupported(name, getattr(x, "dtype", type(x)), expected, hint)
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="elementwise")
 def bitwise_not(input: Array) -> Result:
     """Invert every bit; for booleans, logical not."""
     if kind(input) == "f":
@@ -26,35 +26,35 @@ def bitwise_not(input: Array) -> Result:
     return ~input, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def bitwise_and(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return the bits that are set in both operands, broadcast; for booleans, logical and."""
     _check("bitwise_and", input, other)
     return input & other, None  # type: ignore[operator]
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def bitwise_or(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return the bits that are set in either operand, broadcast; for booleans, logical or."""
     _check("bitwise_or", input, other)
     return input | other, None  # type: ignore[operator]
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def bitwise_xor(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return the bits that differ, broadcast; for booleans, exclusive or."""
     _check("bitwise_xor", input, other)
     return input ^ other, None  # type: ignore[operator]
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def bitwise_left_shift(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · 2^other, broadcast; bits shifted out are lost."""
     _check("bitwise_left_shift", input, other, kinds="iu")
     return input << other, None  # type: ignore[operator]
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def bitwise_right_shift(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return floor(input / 2^other), broadcast: the sign bit is repeated."""
     _check("bitwise_right_shift", input, other, kinds="iu")

@@ -7,20 +7,20 @@ from tallow.ops.memory_format import dims_back, dims_in_memory, memory_format, p
 from tallow.ops.table import Array, Result, op
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="elementwise")
 def to_dtype(input: Array, dtype: dtypes.dtype) -> Result:
     """Convert the elements to `dtype`; the gradient is converted back."""
     return dtypes.cast(input, dtype), lambda g: (g[...],)
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="elementwise")
 def to_device(input: Array, device: devices.device, non_blocking: bool = False) -> Result:
     """Copy the elements to `device`; the gradient is copied back."""
     source = devices.device_of(input)
     return devices.move(input, device, non_blocking), lambda g: (devices.move(g, source)[...],)
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def clone(input: Array, *, memory_format: memory_format | None = None) -> Result:
     """Return a copy, in the memory order of the input unless `memory_format` names another."""
     return ordered_copy(input, preserve_format if memory_format is None else memory_format), lambda g: (g[...],)

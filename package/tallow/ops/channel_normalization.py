@@ -41,7 +41,7 @@ def over_channels(ndim: int) -> tuple[int, ...]:
     return (0, *range(2, ndim))
 
 
-@op("", differentiable=1)
+@op("", differentiable=1, batched="itself")
 def batch_norm_in_training(
     input: Array, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
@@ -125,7 +125,7 @@ def channel_norm_backward_array(
     return dx, (g * normal).sum(axis=(0, -1)).reshape(-1), g.sum(axis=(0, -1)).reshape(-1)
 
 
-@op("")
+@op("", batched="itself")
 def batch_norm_in_evaluation(
     input: Array, mean: Index, var: Index, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:
@@ -151,7 +151,7 @@ def batch_norm_in_evaluation(
     return standard_order(y), backward
 
 
-@op("tl F", dtypes="mixed")
+@op("tl F", dtypes="mixed", batched="itself")
 def group_norm(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
 ) -> Result:

@@ -15,43 +15,43 @@ from tallow.ops.selection import masked, select
 from tallow.ops.table import Result, op
 
 
-@op("tl Tensor Tensor_", dtypes="promote", value=operator.eq)
+@op("tl Tensor Tensor_", dtypes="promote", value=operator.eq, batched="elementwise")
 def eq(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input = other, elementwise."""
     return input == other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",), value=operator.ne)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",), value=operator.ne, batched="elementwise")
 def ne(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≠ other, elementwise."""
     return input != other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("less",), value=operator.lt)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("less",), value=operator.lt, batched="elementwise")
 def lt(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input < other, elementwise."""
     return input < other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",), value=operator.le)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",), value=operator.le, batched="elementwise")
 def le(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≤ other, elementwise."""
     return input <= other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",), value=operator.gt)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",), value=operator.gt, batched="elementwise")
 def gt(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input > other, elementwise."""
     return input > other, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",), value=operator.ge)
+@op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",), value=operator.ge, batched="elementwise")
 def ge(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input ≥ other, elementwise."""
     return input >= other, None
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def isclose(input: Array, other: Array, rtol: Scalar = 1e-5, atol: Scalar = 1e-8, equal_nan: bool = False) -> Result:
     """Return |input - other| ≤ atol + rtol · |other|, elementwise; equal infinities are close.
 
@@ -71,31 +71,31 @@ def isclose(input: Array, other: Array, rtol: Scalar = 1e-5, atol: Scalar = 1e-8
     return close | near, None
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def logical_and(input: Array, other: Array) -> Result:
     """Return whether both are nonzero, elementwise."""
     return array_module(input).logical_and(input, other), None
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def logical_or(input: Array, other: Array) -> Result:
     """Return whether at least one is nonzero, elementwise."""
     return array_module(input).logical_or(input, other), None
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def logical_xor(input: Array, other: Array) -> Result:
     """Return whether exactly one is nonzero, elementwise."""
     return array_module(input).logical_xor(input, other), None
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="elementwise")
 def logical_not(input: Array) -> Result:
     """Return whether each element is zero."""
     return array_module(input).logical_not(input), None
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def maximum(input: Array, other: Array) -> Result:
     """Return the larger of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
     xp = array_module(input, other)
@@ -109,7 +109,7 @@ def maximum(input: Array, other: Array) -> Result:
     return xp.maximum(input, other), backward
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def minimum(input: Array, other: Array) -> Result:
     """Return the smaller of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
     xp = array_module(input, other)
@@ -123,14 +123,14 @@ def minimum(input: Array, other: Array) -> Result:
     return xp.minimum(input, other), backward
 
 
-@op("tl Tensor", dtypes="promote")
+@op("tl Tensor", dtypes="promote", batched="elementwise")
 def fmax(input: Array, other: Array) -> Result:
     """Return the larger of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
     first = (input >= other) | (other != other)
     return array_module(input).fmax(input, other), lambda g: (lambda: masked(g, first), lambda: masked(g, ~first))
 
 
-@op("tl Tensor", dtypes="promote")
+@op("tl Tensor", dtypes="promote", batched="elementwise")
 def fmin(input: Array, other: Array) -> Result:
     """Return the smaller of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
     first = (input <= other) | (other != other)

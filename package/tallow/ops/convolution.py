@@ -226,7 +226,7 @@ def _transposed(
     )
 
 
-@op("tl F", halves=True)
+@op("tl F", halves=True, batched="itself")
 def conv1d(
     input: Array,
     weight: Array,
@@ -251,7 +251,7 @@ def conv1d(
     return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("tl F", halves=True)
+@op("tl F", halves=True, batched="itself")
 def conv2d(
     input: Array,
     weight: Array,
@@ -276,7 +276,7 @@ def conv2d(
     return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("tl F", halves=True)
+@op("tl F", halves=True, batched="itself")
 def conv3d(
     input: Array,
     weight: Array,
@@ -301,7 +301,7 @@ def conv3d(
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@op("tl F")
+@op("tl F", batched="itself")
 def conv_transpose1d(
     input: Array,
     weight: Array,
@@ -321,7 +321,7 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op("tl F")
+@op("tl F", batched="itself")
 def conv_transpose2d(
     input: Array,
     weight: Array,
@@ -341,7 +341,7 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@op("tl F")
+@op("tl F", batched="itself")
 def conv_transpose3d(
     input: Array,
     weight: Array,

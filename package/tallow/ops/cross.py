@@ -16,7 +16,7 @@ def _cross(a: Array, b: Array, axis: int) -> Array:
     return xp.roll(a, -1, axis) * xp.roll(b, -2, axis) - xp.roll(a, -2, axis) * xp.roll(b, -1, axis)
 
 
-@op("linalg", dtypes="promote")
+@op("linalg", dtypes="promote", batched="dim")
 def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Result:
     """Return the cross product along `dim`.
 

@@ -119,7 +119,7 @@ def _cross_entropy_value(input: Array, target: Array, weight: Array | None) -> A
     return _mean(losses) if share is None else reduced(losses, share, "mean", "cross_entropy")[0]
 
 
-@op("", halves=True, value=_cross_entropy_value)
+@op("", halves=True, value=_cross_entropy_value, batched="itself")
 def cross_entropy_of_classes(
     input: Array,
     target: Index,
@@ -274,7 +274,7 @@ def scaled_exp_array(x: Array, shift: Array, factor: Array) -> Array:
     return y
 
 
-@op("")
+@op("", batched="itself")
 def nll_loss_of_classes(
     input: Array, target: Index, weight: Index = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Result:

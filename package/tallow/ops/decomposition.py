@@ -27,7 +27,7 @@ def _differences(values: Array) -> Array:
     return values[..., None, :] - values[..., :, None] + array_module(values).eye(values.shape[-1], dtype=values.dtype)
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read.
 
@@ -51,7 +51,7 @@ def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     return (transposed(factor) if upper else factor), backward
 
 
-@op("linalg", refuses="half", result=return_types.linalg_qr)
+@op("linalg", refuses="half", result=return_types.linalg_qr, batched="itself")
 def linalg_qr(A: Array, mode: str = "reduced") -> Result:
     """Return Q with orthonormal columns and the upper triangular R in A = Q R.
 
@@ -93,7 +93,7 @@ def _qr_backward(q: Array, r: Array, gq: Array, gr: Array) -> Array:
     return transposed(xp.linalg.solve(r, transposed(total)))
 
 
-@op("linalg", refuses="half", result=return_types.linalg_svd)
+@op("linalg", refuses="half", result=return_types.linalg_svd, batched="leading")
 def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = None) -> Result:
     """Return orthonormal U, the singular values S in descending order, and Vᵀ, in A = U diag(S) Vᵀ.
 
@@ -127,7 +127,7 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     return (full_u, s, full_vt), backward
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
     """Return the singular values in descending order. `driver` as in `linalg.svd`.
 
@@ -152,7 +152,7 @@ def _triangle(name: str, UPLO: str) -> str:
     return UPLO.upper()
 
 
-@op("linalg", refuses="half", result=return_types.linalg_eigh)
+@op("linalg", refuses="half", result=return_types.linalg_eigh, batched="leading")
 def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
     """Return the eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns.
 
@@ -179,7 +179,7 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
     return (values, vectors), backward
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
     """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`.
 
@@ -213,7 +213,7 @@ def _real_eig(name: str, a: Array) -> tuple[Array, Array]:
     return values.real.copy(), vectors.real.copy()
 
 
-@op("linalg", refuses="half", result=return_types.linalg_eig)
+@op("linalg", refuses="half", result=return_types.linalg_eig, batched="leading")
 def linalg_eig(A: Array) -> Result:
     """Return the eigenvalues of square matrices and eigenvectors of unit length as columns, if all of them are real.
 
@@ -239,7 +239,7 @@ def linalg_eig(A: Array) -> Result:
     return (values, vectors), backward
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_eigvals(A: Array) -> Result:
     """Return the eigenvalues of square matrices, if all of them are real; see `linalg.eig`.
 

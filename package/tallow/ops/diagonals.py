@@ -25,7 +25,7 @@ def diagonal_view(input: Array, offset: int, dim1: int, dim2: int) -> Array:
     return view
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="dim")
 def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Result:
     """Return a view of the elements whose indices along `dim2` and `dim1` differ by `offset`; it becomes the last dim.
 
@@ -42,7 +42,7 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Res
     return diagonal_view(input, offset, dim1, dim2), backward
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Result:
     """Return zeros with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`.
 
@@ -65,7 +65,7 @@ def _check_matrix(input: Array, name: str) -> None:
         raise ShapeError(f"{name}: input tensor must have at least 2 dimensions, got {input.ndim}")
 
 
-@op("tl Tensor Tensor_", dtypes="keep")
+@op("tl Tensor Tensor_", dtypes="keep", batched="leading")
 def tril(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "tril")
@@ -77,7 +77,7 @@ def _lower(x: Array, diagonal: int) -> Array:
     return select(xp.tri(*x.shape[-2:], diagonal, dtype=bool), x, xp.zeros((), x.dtype))
 
 
-@op("tl Tensor Tensor_", dtypes="keep")
+@op("tl Tensor Tensor_", dtypes="keep", batched="leading")
 def triu(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "triu")

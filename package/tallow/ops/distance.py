@@ -19,7 +19,7 @@ BY_SIZE = "use_mm_for_euclid_dist_if_necessary"
 FEW = 25  # maximum rows for which PyTorch, and so tallow, takes differences: exact where points are close
 
 
-@op("tl", refuses="half")
+@op("tl", refuses="half", batched="leading")
 def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) -> Result:
     """Return y_ij = ‖x1_i - x2_j‖_p for each pair of vectors.
 
@@ -43,7 +43,7 @@ def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) ->
     return _by_differences(x1, x2, p)
 
 
-@op("")
+@op("", batched="leading")
 def distance(differences: Array, p: Scalar) -> Result:
     """Return the p-norms over the last dim. For p = ∞ each of several greatest elements gets the whole gradient.
 

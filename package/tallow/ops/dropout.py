@@ -12,7 +12,7 @@ from tallow.ops.philox import philox
 from tallow.ops.table import Array, Index, Result, op
 
 
-@op("", halves=True)
+@op("", halves=True, batched="elementwise")
 def scaled_mask(input: Array, keep: Index, scale: float) -> Result:
     """Return input ⊙ keep · scale, where `keep` are booleans that broadcast to input.
 

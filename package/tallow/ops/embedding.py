@@ -41,7 +41,7 @@ def _looked_up(input: Index, weight: Array, padding_idx: int | None) -> Array:
     return run("take_rows", weight, input)
 
 
-@op("", dtypes="keep", value=_looked_up)
+@op("", dtypes="keep", value=_looked_up, batched="itself")
 def embedding(
     input: Index, weight: Array, padding_idx: int | None = None, *, scale_grad_by_freq: bool = False
 ) -> Result:

@@ -13,7 +13,7 @@ from tallow.errors import NumericError, ShapeError
 from tallow.ops.table import Array, Result, op
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="elementwise")
 def copy(input: Array, src: Array) -> Result:
     """Return `src` broadcast to the input's shape."""
     value = broadcast_source(src, input.shape, "copy_")
@@ -23,7 +23,7 @@ def copy(input: Array, src: Array) -> Result:
 copy.moves()
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="elementwise")
 def fill(input: Array, value: Scalar) -> Result:
     """Return the value broadcast to the input's shape.
 

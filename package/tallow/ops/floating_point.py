@@ -14,7 +14,7 @@ from tallow.ops.selection import select
 from tallow.ops.table import Index, Result, op
 
 
-@op("tl Tensor", result=return_types.frexp)
+@op("tl Tensor", result=return_types.frexp, batched="elementwise")
 def frexp(input: Array) -> Result:
     """Split input into mantissa · 2^exponent with 0.5 <= |mantissa| < 1; the exponent is int32."""
     expect_float("frexp", input)
@@ -27,7 +27,7 @@ def frexp(input: Array) -> Result:
     return (mantissa, exponent.astype(np.int32)), backward
 
 
-@op("")
+@op("", batched="elementwise")
 def ldexp(input: Array, exponent: Index) -> Result:
     """Return input · 2^exponent for integer exponents, without computing the power, which may overflow."""
     xp = array_module(input)
@@ -38,7 +38,7 @@ def ldexp(input: Array, exponent: Index) -> Result:
 GREATEST_EXPONENT = 2**12  # beyond the range of float64
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def nextafter(input: Array, other: Array) -> Result:
     """Return the next number after `input` towards `other`.
 

@@ -17,7 +17,7 @@ def _gate(name: str, input: Array, other: Array) -> Result:
     return run(name, input, other), lambda g: run(f"{name}_backward", input, other, g)
 
 
-@op("", halves=True)
+@op("", halves=True, batched="itself")
 def silu_mul(input: Array, other: Array) -> Result:
     """Return y = silu(input) ⊙ other: SwiGLU, the gate of Llama.
 
@@ -41,7 +41,7 @@ def silu_mul_backward_array(a: Array, b: Array, g: Array) -> tuple[Array, Array]
     return g * b * silu_slope(a, s), g * a * s
 
 
-@op("", halves=True)
+@op("", halves=True, batched="itself")
 def gelu_mul(input: Array, other: Array) -> Result:
     """Return y = gelu(input) ⊙ other: GEGLU, the gate of Gemma, with the tanh approximation of gelu.
 

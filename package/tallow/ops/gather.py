@@ -38,7 +38,7 @@ def check_index(index: Array, size: int, dim: int, name: str, lowest: int | None
     return index.reshape(-1)
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def index_select(input: Array, dim: int, index: Index) -> Result:
     """Return the slices of `input` along `dim` at the positions in `index`, in that order.
 
@@ -99,7 +99,7 @@ def flat_places(input: Array, dim: int, index: Array, name: str) -> Array:
     return places
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -> Result:
     """Return y[i, j, k] = input[index[i, j, k], j, k] for dim = 0, and so on for the other dims.
 

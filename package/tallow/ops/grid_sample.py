@@ -37,7 +37,7 @@ class _Tap(NamedTuple):
     slope: Array
 
 
-@op("")
+@op("", batched="itself")
 def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_corners: bool) -> Result:
     """Sample `input` at the points of `grid`; see nn.functional.grid_sample.
 

@@ -13,7 +13,7 @@ from tallow.ops.indexing import full_index
 from tallow.ops.table import Array, Index, Result, op
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def index_put(input: Array, indices: Index, values: Array, accumulate: bool = False) -> Result:
     """Return a copy of `input` with `values`, broadcast, written to input[indices], or added to it if `accumulate`.
 

@@ -18,7 +18,7 @@ from tallow.ops.table import Array, Index, Result, op
 FEW = 32  # places that Python compares quicker than NumPy
 
 
-@op("", dtypes="keep", view=True, value=operator.getitem)
+@op("", dtypes="keep", view=True, value=operator.getitem, batched="itself")
 def getitem(input: Array, index: object) -> Result:
     """Return the view input[index], for integers, slices with positive steps, None and at most one Ellipsis."""
     shape = input.shape
@@ -38,7 +38,7 @@ def taken(input: Array, indices: Index) -> Array:
     return standard_order(input[full_index(indices)])
 
 
-@op("", dtypes="keep", value=taken)
+@op("", dtypes="keep", value=taken, batched="itself")
 def take_at(input: Array, indices: Index) -> Result:
     """Return input[indices] for a tuple of integer or boolean arrays, and None for dims taken in full: a copy.
 

@@ -42,7 +42,7 @@ def stack_arrays(arrays: Sequence[Array], axis: int) -> Array:
     return concatenate([a[new_axis] for a in arrays], axis)
 
 
-@op("tl", dtypes="promote", aliases=("concat", "concatenate"), value=concatenate)
+@op("tl", dtypes="promote", aliases=("concat", "concatenate"), value=concatenate, batched="itself")
 def cat(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others.
 
@@ -94,7 +94,7 @@ def _stack_value(tensors: Sequence[Array], dim: int) -> Array:
     return np.array(tensors) if dim == 0 else stack.function(tensors, dim)[0]
 
 
-@op("tl", dtypes="promote", value=_stack_value)
+@op("tl", dtypes="promote", value=_stack_value, batched="itself")
 def stack(tensors: Sequence[Array], dim: int = 0) -> Result:
     """Join tensors along a new dim.
 
@@ -137,7 +137,7 @@ def _cut(input: Array, dim: int, sizes: Sequence[int]) -> Result:
     return tuple(parts), lambda *gs: (concatenate(gs, dim),)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Result:
     """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
     dim = _splittable(tensor, dim, "split")
@@ -156,7 +156,7 @@ def split(tensor: Array, split_size_or_sections: int | Ints, dim: int = 0) -> Re
 split.second(_joined)
 
 
-@op("tl Tensor", dtypes="keep", view=True)
+@op("tl Tensor", dtypes="keep", view=True, batched="itself")
 def split_with_sizes(tensor: Array, split_sizes: Ints, dim: int = 0) -> Result:
     """Split into views of the given sizes along a dim."""
     return split.function(tensor, tuple(split_sizes), dim)
@@ -165,7 +165,7 @@ def split_with_sizes(tensor: Array, split_sizes: Ints, dim: int = 0) -> Result:
 split_with_sizes.second(_joined)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
     """Split into at most `chunks` views of equal size, the last perhaps smaller."""
     dim, chunks = _splittable(input, dim, "chunk"), as_int(chunks, "chunk")
@@ -180,7 +180,7 @@ def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
 chunk.second(_joined)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) -> Result:
     """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
     dim = _splittable(input, dim, "tensor_split")
@@ -222,7 +222,7 @@ def _(*gs: Derived, dim: int, ranges: Sequence[range] = (), input_shape: tuple[i
     return [functools.reduce(operator.add, pieces)]
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def unbind(input: Array, dim: int = 0) -> Result:
     """Return the slices along a dim, each without that dim."""
     if not input.ndim:

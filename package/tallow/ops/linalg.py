@@ -89,7 +89,7 @@ def _is_nan(x: Array) -> bool:
     return bool(np.isnan(x).any())
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_inv(A: Array) -> Result:
     """Return the inverse B of square matrices.
 
@@ -103,7 +103,7 @@ def linalg_inv(A: Array) -> Result:
     return b, lambda g: (-times("linalg.inv", transposed(b), g, transposed(b)),)
 
 
-@op("")
+@op("", batched="leading")
 def cofactors(A: Array) -> Result:
     """Return d det(A) / dA, for singular matrices too.
 
@@ -126,7 +126,7 @@ def cofactors(A: Array) -> Result:
     return times(name, u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation, backward
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_det(A: Array) -> Result:
     """Return the determinant of square matrices.
 
@@ -136,7 +136,7 @@ def linalg_det(A: Array) -> Result:
     return array_module(A).linalg.det(A), lambda g: (cofactors.function(A)[0] * g[..., None, None],)
 
 
-@op("linalg", result=return_types.linalg_slogdet, refuses="half")
+@op("linalg", result=return_types.linalg_slogdet, refuses="half", batched="leading")
 def linalg_slogdet(A: Array) -> Result:
     """Return the sign and ln |det A| of square matrices: (0, -inf) for a singular matrix.
 
@@ -171,7 +171,7 @@ def _same(x: Array) -> Array:
     return x
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="itself")
 def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Result:
     """Return X in A X = B, or in X A = B if not `left`.
 
@@ -270,7 +270,7 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
     return x, backward
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="leading")
 def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
     """Return the pseudo-inverse: A with its singular values inverted, those below max(atol, rtol · maximum) dropped.
 
@@ -316,7 +316,7 @@ def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
     return xp.maximum(xp.asarray(0.0 if atol is None else atol, sizes.dtype), greatest * xp.asarray(rtol, sizes.dtype))
 
 
-@op("", refuses="half")
+@op("", refuses="half", batched="leading")
 def matrix_rank(A: Array, atol: object = None, rtol: object = None, hermitian: bool = False) -> Result:
     """Return the number of singular values of each matrix above the cutoff.
 

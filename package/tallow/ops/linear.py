@@ -54,7 +54,7 @@ def _linear_value(input: Array, weight: Array, bias: Array | None) -> Array:
 
 
 # "keep", because kernels read half-precision weights directly: widening them would be most of the work.
-@op("F", dtypes="keep", value=_linear_value)
+@op("F", dtypes="keep", value=_linear_value, batched="itself")
 def linear(input: Array, weight: Array, bias: Array | None = None) -> Result:
     """Return y = input · weightᵀ + bias.
 

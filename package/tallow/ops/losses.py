@@ -15,7 +15,7 @@ from tallow.ops.selection import at_least, select
 from tallow.ops.table import Array, Index, Result, op
 
 
-@op("", dtypes="promote")
+@op("", dtypes="promote", batched="elementwise")
 def squared_error(input: Array, target: Array) -> Result:
     """Return (input - target)², broadcast."""
     expect_float("mse_loss", input)
@@ -38,7 +38,7 @@ def _squared_error_backward(g: Array, x: Array, t: Array) -> Array:
     return 2 * g * (x - t)
 
 
-@op("", dtypes="promote")
+@op("", dtypes="promote", batched="elementwise")
 def absolute_error(input: Array, target: Array) -> Result:
     """Return |input - target|, broadcast."""
     refuse_bool("l1_loss", input)
@@ -52,7 +52,7 @@ def absolute_error(input: Array, target: Array) -> Result:
     return xp.abs(d), backward
 
 
-@op("", dtypes="promote")
+@op("", dtypes="promote", batched="elementwise")
 def huber_error(input: Array, target: Array, delta: float) -> Result:
     """Return d² / 2 where |d| < delta, else delta (|d| - delta / 2),  d = input - target, broadcast.
 
@@ -81,7 +81,7 @@ def _huber_error_backward(g: Array, x: Array, t: Array, delta: float) -> Array:
     return g * xp.minimum(xp.maximum(x - t, -delta), delta)
 
 
-@op("")
+@op("", batched="elementwise")
 def binary_cross_entropy(input: Array, target: Array) -> Result:
     """Return -(t log p + (1 - t) log(1 - p)), each logarithm clamped to at least -100, so that the loss is finite.
 
@@ -108,7 +108,7 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
     return -(target * log_p + (1 - target) * log_q), backward
 
 
-@op("", dtypes="promote")
+@op("", dtypes="promote", batched="elementwise")
 def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: Index = None) -> Result:
     """Return the binary cross entropy for p = sigmoid(x), without overflow.
 
@@ -139,7 +139,7 @@ def _logits_backward(g: Array, x: Array, t: Array, weight: Array | float) -> Arr
     return g * (1 - t - weight / (1 + array_module(x).exp(x)))
 
 
-@op("", dtypes="promote")
+@op("", dtypes="promote", batched="elementwise")
 def kl_divergence(input: Array, target: Array, log_target: bool = False) -> Result:
     """Return t (log t - input), where input and, if `log_target`, target are log-probabilities."""
     xp = array_module(input)

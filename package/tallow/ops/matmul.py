@@ -136,7 +136,7 @@ def _matmul_value(a: Array, b: Array) -> Array:
     return product(a, b, "matmul")
 
 
-@op("tl Tensor linalg", halves=True, value=_matmul_value)
+@op("tl Tensor linalg", halves=True, value=_matmul_value, batched="itself")
 def matmul(input: Array, other: Array) -> Result:
     """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right.
 
@@ -226,7 +226,7 @@ def _expect_dims(name: str, ndim: int, what: str, operands: dict[str, Array]) ->
             raise ShapeError(message, hint="use matmul, which broadcasts")
 
 
-@op(halves=True)
+@op(halves=True, batched="itself")
 def mm(input: Array, mat2: Array) -> Result:
     """Return the product of two matrices.
 
@@ -242,7 +242,7 @@ def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
     return gradients_of_product(g, a, b)
 
 
-@op(halves=True)
+@op(halves=True, batched="itself")
 def bmm(input: Array, mat2: Array) -> Result:
     """Return the products of two batches of matrices, without broadcasting.
 
@@ -258,7 +258,7 @@ def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
     return gradients_of_product(g, a, b)
 
 
-@op(halves=True)
+@op(halves=True, batched="itself")
 def mv(input: Array, vec: Array) -> Result:
     """Return the product of a matrix and a vector.
 
@@ -275,7 +275,7 @@ def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
     return gradients_of_product(g, a, b)
 
 
-@op(aliases=("vdot",), halves=True)
+@op(aliases=("vdot",), halves=True, batched="itself")
 def dot(input: Array, tensor: Array) -> Result:
     """Return the inner product of two vectors.
 
@@ -291,7 +291,7 @@ def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
     return gradients_of_product(g, a, b)
 
 
-@op(dtypes="promote", aliases=("ger",))
+@op(dtypes="promote", aliases=("ger",), batched="itself")
 def outer(input: Array, vec2: Array) -> Result:
     """Return y_ij = input_i · vec2_j.
 

@@ -27,7 +27,7 @@ def _variance(
     return value, lambda g: ((input - mean) * (g.reshape(reduced_shape) * (2 * scale)),)
 
 
-@op("")
+@op("", batched="dim")
 def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
     """Return the variance Σ (x - mean)² / (n - correction) over `dim`.
 
@@ -37,7 +37,7 @@ def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = 
     return _variance(input, dim, correction, keepdim, "var")
 
 
-@op("")
+@op("", batched="dim")
 def std(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
     """Return the square root of `var`; where it is zero, its gradient is zero.
 

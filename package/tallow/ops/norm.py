@@ -20,7 +20,7 @@ def _power(x: Array, ord: Scalar) -> Array:
     return size if ord == 1 else size**ord
 
 
-@op("linalg")
+@op("linalg", batched="dim")
 def linalg_vector_norm(
     x: Array, ord: Scalar = 2, dim: Dims = None, keepdim: bool = False, *, dtype: object = None
 ) -> Result:

@@ -38,7 +38,7 @@ def _row(parameter: Array | None) -> Array | None:
     return parameter if parameter is None or parameter.ndim == 1 else parameter.reshape(-1)
 
 
-@op("tl F", dtypes="mixed", halves=True)
+@op("tl F", dtypes="mixed", halves=True, batched="itself")
 def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, eps: float | None = None) -> Result:
     """Return y = x / sqrt(mean(x²) + eps) ⊙ weight over the last axes; eps None means the machine epsilon of x.
 
@@ -92,7 +92,7 @@ def _layer_norm_value(
     return standard_order(y if x is input else y.reshape(input.shape))
 
 
-@op("tl F", dtypes="mixed", halves=True, value=_layer_norm_value)
+@op("tl F", dtypes="mixed", halves=True, value=_layer_norm_value, batched="itself")
 def layer_norm(
     input: Array,
     normalized_shape: Ints,

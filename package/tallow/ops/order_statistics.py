@@ -25,7 +25,7 @@ def _row_of(input: Array, dim: int, name: str) -> tuple[Array, int]:
     return x, axis
 
 
-@op(result=return_types.kthvalue)
+@op(result=return_types.kthvalue, batched="dim")
 def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the k-th smallest element along `dim`, counted from one, and its index.
 
@@ -71,19 +71,19 @@ def _median_of_all(input: Array, skip_nan: bool) -> Result:
     return value, backward
 
 
-@op("")
+@op("", batched="itself")
 def median_of_all(input: Array) -> Result:
     """Return the lower of the two middle elements, or NaN if there is any. Equal elements share the gradient."""
     return _median_of_all(input, skip_nan=False)
 
 
-@op("")
+@op("", batched="itself")
 def nanmedian_of_all(input: Array) -> Result:
     """Return the lower of the two middle elements, ignoring NaN."""
     return _median_of_all(input, skip_nan=True)
 
 
-@op("", result=return_types.median)
+@op("", result=return_types.median, batched="dim")
 def median_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the lower of the two middle elements along `dim`, or the first NaN, and its index."""
     refuse_bool("median", input)
@@ -91,7 +91,7 @@ def median_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     return pick_one(input, x, _median_index(x, axis, skip_nan=False), axis, keepdim)
 
 
-@op("", result=return_types.nanmedian)
+@op("", result=return_types.nanmedian, batched="dim")
 def nanmedian_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the lower of the two middle elements along `dim`, ignoring NaN, and its index."""
     refuse_bool("nanmedian", input)
@@ -99,7 +99,7 @@ def nanmedian_along(input: Array, dim: int = -1, keepdim: bool = False) -> Resul
     return pick_one(input, x, _median_index(x, axis, skip_nan=True), axis, keepdim)
 
 
-@op(result=return_types.mode)
+@op(result=return_types.mode, batched="dim")
 def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the most frequent element along `dim`, the smallest of equally frequent ones, and its last index."""
     x, axis = _row_of(input, dim, "mode")

@@ -17,7 +17,7 @@ from tallow.ops.table import Array, Result, op
 MODES = ("constant", "reflect", "replicate", "circular")
 
 
-@op("F", dtypes="keep")
+@op("F", dtypes="keep", batched="itself")
 def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Result:
     """Pad dims at their ends, or crop them with negative numbers.
 

@@ -201,7 +201,7 @@ def _max_pool_value(input: Array, dims: int, *windows: Any) -> Array:
     return value
 
 
-@op("", value=_max_pool_value)
+@op("", value=_max_pool_value, batched="samples")
 def max_pool(
     input: Array,
     dims: int,
@@ -255,7 +255,7 @@ def max_pool_backward_array(
     return g
 
 
-@op("")
+@op("", batched="samples")
 def max_pool_with_indices(
     input: Array,
     dims: int,
@@ -302,7 +302,7 @@ def flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
     return planes + array_module(place).arange(len(planes), dtype=np.int64)[:, None] * size
 
 
-@op("")
+@op("", batched="itself")
 def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[int]) -> Result:
     """Return zeros of `output_size` in the last `dims` dims, with the input's elements at `indices`."""
     name = f"max_unpool{dims}d"
@@ -326,7 +326,7 @@ max_unpool.moves()
 # ------------------------------------------------------------------------------------------------------------- means
 
 
-@op("")
+@op("", batched="samples")
 def avg_pool(
     input: Array,
     dims: int,

@@ -15,7 +15,7 @@ from tallow.ops.table import Array, Result, op
 PANEL = 2**22  # weights in float32 at a time, 16 MiB
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="leading")
 def quantized_linear(input: Array, matrix: QuantizedMatrix, bias: Array | None = None) -> Result:
     """Return y = input · matrixᵀ + bias.
 

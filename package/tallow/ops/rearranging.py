@@ -15,7 +15,7 @@ from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Ints, Result, op
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="dim")
 def flip(input: Array, dims: Ints) -> Result:
     """Return a copy with the order along `dims` reversed."""
     axes = normalize_dims(dims, input.ndim, "flip") if len(dims) else ()
@@ -28,7 +28,7 @@ def _(x: Array, *, reverse: tuple[slice, ...]) -> Array:
     return x[reverse]
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def roll(input: Array, shifts: int | Ints, dims: int | Ints | None = None) -> Result:
     """Return a copy moved by `shifts` positions along `dims`; elements that leave at one end enter at the other.
 
@@ -57,7 +57,7 @@ def _(g: Derived, *, back: Any, axes: tuple[int, ...] | None = None) -> Gradient
     return [g.roll(back, axes)]
 
 
-@op("Tensor", dtypes="keep")
+@op("Tensor", dtypes="keep", batched="itself")
 def repeat(input: Array, repeats: Ints) -> Result:
     """Return a copy tiled `repeats[i]` times along dim i; additional repeats add leading dims."""
     repeats = as_ints(repeats, "repeat")

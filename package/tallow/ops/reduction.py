@@ -105,7 +105,7 @@ def _sum_value(input: Array, dim: Dims, keepdim: bool) -> Array:
     return value
 
 
-@op(value=_sum_value, limit=Limit("row_sums", "column_sums"))
+@op(value=_sum_value, limit=Limit("row_sums", "column_sums"), batched="dim")
 def sum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the sum over `dim`.
 
@@ -125,7 +125,7 @@ def _(g: Derived, *, shape: tuple[int, ...], axes: tuple[int, ...]) -> Gradients
     return [g.reshape(kept_shape(shape, axes)).expand(shape)]
 
 
-@op()
+@op(batched="dim")
 def mean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the mean over `dim`.
 
@@ -146,7 +146,7 @@ def _(g: Derived, *, shape: tuple[int, ...], axes: tuple[int, ...], n: int) -> G
     return [(g / n).reshape(kept_shape(shape, axes)).expand(shape)]
 
 
-@op()
+@op(batched="dim")
 def nansum(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the sum over `dim`, with NaN as zero.
 
@@ -171,7 +171,7 @@ def _(
     return [g.reshape(reduced_shape).expand(missing.shape).masked_fill(missing, 0)]
 
 
-@op()
+@op(batched="dim")
 def nanmean(input: Array, dim: Dims = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the mean over `dim`, ignoring NaN.
 
@@ -196,7 +196,7 @@ def _without(input: Array, missing: Array) -> Array:
     return array_module(input).where(missing, input.dtype.type(0), input)
 
 
-@op()
+@op(batched="dim")
 def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: object = None) -> Result:
     """Return the product over `dim`, or over all elements.
 
@@ -286,7 +286,7 @@ def _shared(
     return [shares.expand(input.shape).masked_fill(~is_extreme, 0)]
 
 
-@op()
+@op(batched="dim")
 def amax(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     """Return the maximum over `dim`; elements equal to the maximum share its gradient.
 
@@ -298,7 +298,7 @@ def amax(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
 amax.second(_shared)
 
 
-@op()
+@op(batched="dim")
 def amin(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     """Return the minimum over `dim`; elements equal to the minimum share its gradient.
 
@@ -310,7 +310,7 @@ def amin(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
 amin.second(_shared)
 
 
-@op(result=return_types.aminmax)
+@op(result=return_types.aminmax, batched="dim")
 def aminmax(input: Array, *, dim: int | None = None, keepdim: bool = False) -> Result:
     """Return the minimum and the maximum over `dim`, or over all elements.
 
@@ -349,7 +349,7 @@ def _all_or_any(input: Array, dim: Dims, keepdim: bool, name: str) -> Result:
     return (value.astype(np.uint8) if input.dtype == np.uint8 else value), None
 
 
-@op()
+@op(batched="dim")
 def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     """Return whether all elements over `dim` are nonzero.
 
@@ -358,7 +358,7 @@ def all(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     return _all_or_any(input, dim, keepdim, "all")
 
 
-@op()
+@op(batched="dim")
 def any(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     """Return whether any element over `dim` is nonzero.
 
@@ -367,7 +367,7 @@ def any(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     return _all_or_any(input, dim, keepdim, "any")
 
 
-@op()
+@op(batched="dim")
 def count_nonzero(input: Array, dim: Dims = None) -> Result:
     """Return the number of nonzero elements over `dim`.
 
@@ -376,7 +376,7 @@ def count_nonzero(input: Array, dim: Dims = None) -> Result:
     return (input != 0).sum(axis=axes_of(input, dim, "count_nonzero"), dtype=np.int64), None
 
 
-@op(dtypes="float")
+@op(dtypes="float", batched="dim")
 def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Result:
     """Return log Σ exp(input) over `dim`.
 

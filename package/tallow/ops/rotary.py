@@ -13,7 +13,7 @@ from tallow.ops.table import Array, Index, Result, op
 FLOAT32 = np.dtype(np.float32)
 
 
-@op("", halves=True)
+@op("", halves=True, batched="leading")
 def rotary(input: Array, cos: Index, sin: Index, interleaved: bool = False) -> Result:
     """Rotate each pair (p, q) of a head by the angle of its position: p cos - q sin, p sin + q cos.
 

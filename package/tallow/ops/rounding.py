@@ -18,28 +18,28 @@ def flat(g: Array) -> tuple[Any, ...]:
     return (array_module(g).zeros_like(g),)
 
 
-@op("tl tl_ Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_", batched="elementwise")
 def ceil(input: Array) -> Result:
     """Return the smallest integer not less than each element."""
     refuse_bool("ceil", input)
     return array_module(input).ceil(input), flat
 
 
-@op("tl tl_ Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_", batched="elementwise")
 def floor(input: Array) -> Result:
     """Return the largest integer not greater than each element."""
     refuse_bool("floor", input)
     return array_module(input).floor(input), flat
 
 
-@op("tl tl_ Tensor Tensor_", aliases=("fix",))
+@op("tl tl_ Tensor Tensor_", aliases=("fix",), batched="elementwise")
 def trunc(input: Array) -> Result:
     """Return the integer part of each element."""
     refuse_bool("trunc", input)
     return array_module(input).trunc(input), flat
 
 
-@op("tl tl_ Tensor Tensor_ special")
+@op("tl tl_ Tensor Tensor_ special", batched="elementwise")
 def round(input: Array, *, decimals: int = 0) -> Result:
     """Round to the given number of decimals; ties go to the even digit.
 
@@ -53,7 +53,7 @@ def round(input: Array, *, decimals: int = 0) -> Result:
     return array_module(input).round(input, decimals), flat
 
 
-@op("tl tl_ Tensor Tensor_")
+@op("tl tl_ Tensor Tensor_", batched="elementwise")
 def frac(input: Array) -> Result:
     """Return input - trunc(input)."""
     if kind(input) != "f":
@@ -66,32 +66,32 @@ def _sign(x: Array) -> Array:
     return x.copy() if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-@op("tl tl_ Tensor Tensor_", aliases=("absolute",))
+@op("tl tl_ Tensor Tensor_", aliases=("absolute",), batched="elementwise")
 def abs(input: Array) -> Result:
     """Return |input|."""
     refuse_bool("abs", input)
     return array_module(input).abs(input), lambda g: (g * _sign(input),)
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="elementwise")
 def sign(input: Array) -> Result:
     """Return the sign of each element: -1, 0 or 1."""
     return _sign(input), flat
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="elementwise")
 def sgn(input: Array) -> Result:
     """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
     return _sign(input), flat
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def signbit(input: Array) -> Result:
     """Return whether the sign bit is set: for negative numbers and -0.0."""
     return array_module(input).signbit(input) if kind(input) == "f" else input < 0, None
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl Tensor Tensor_", dtypes="float", batched="elementwise")
 def copysign(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return the magnitude of `input` with the sign of `other`, broadcast."""
     xp = array_module(input, other)
@@ -103,44 +103,44 @@ def copysign(input: Array | Scalar, other: Array | Scalar) -> Result:
     return value, backward
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="elementwise")
 def heaviside(input: Array, values: Array) -> Result:
     """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
     step = (input > 0).astype(input.dtype)
     return array_module(input).where(input == 0, values, step), None
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def isfinite(input: Array) -> Result:
     """Return whether each element is neither infinite nor NaN."""
     return array_module(input).isfinite(input), None
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def isinf(input: Array) -> Result:
     """Return whether each element is infinite, of either sign."""
     return array_module(input).isinf(input), None
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def isnan(input: Array) -> Result:
     """Return whether each element is NaN."""
     return input != input, None
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def isposinf(input: Array) -> Result:
     """Return whether each element is +∞."""
     return input == np.inf, None
 
 
-@op("tl Tensor")
+@op("tl Tensor", batched="elementwise")
 def isneginf(input: Array) -> Result:
     """Return whether each element is -∞."""
     return input == -np.inf, None
 
 
-@op("")
+@op("", batched="elementwise")
 def nan_to_num(input: Array, nan: Scalar, posinf: Scalar, neginf: Scalar) -> Result:
     """Replace NaN, +∞ and -∞ by the given numbers."""
     if kind(input) != "f":

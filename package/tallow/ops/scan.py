@@ -63,7 +63,7 @@ def _cumsum_value(input: Array, dim: int) -> Array:
     return standard_order(np.add.accumulate(input, dim))
 
 
-@op("tl Tensor Tensor_", value=_cumsum_value, limit=RUNNING_SUMS)
+@op("tl Tensor Tensor_", value=_cumsum_value, limit=RUNNING_SUMS, batched="dim")
 def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`.
 
@@ -79,7 +79,7 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="dim")
 def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative product y_i = Π_{j ≤ i} x_j along `dim`.
 
@@ -125,19 +125,19 @@ def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
     return (standard_order(values.reshape(input_shape)), standard_order(indices.reshape(input_shape))), backward
 
 
-@op(result=return_types.cummax)
+@op(result=return_types.cummax, batched="dim")
 def cummax(input: Array, dim: int) -> Result:
     """Return the cumulative maximum along `dim`, and its last index."""
     return _running_extreme(input, dim, "cummax", "maximum")
 
 
-@op(result=return_types.cummin)
+@op(result=return_types.cummin, batched="dim")
 def cummin(input: Array, dim: int) -> Result:
     """Return the cumulative minimum along `dim`, and its last index."""
     return _running_extreme(input, dim, "cummin", "minimum")
 
 
-@op(dtypes="float")
+@op(dtypes="float", batched="dim")
 def logcumsumexp(input: Array, dim: int) -> Result:
     """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`.
 

@@ -45,7 +45,7 @@ def _flat_copy(input: Array) -> Array:
     return input.reshape(-1).copy()
 
 
-@op("tl Tensor Tensor_", dtypes="keep")
+@op("tl Tensor Tensor_", dtypes="keep", batched="itself")
 def scatter(
     input: Array,
     dim: int,
@@ -97,7 +97,7 @@ def _scatter_with(input: Array, dim: int, index: Array, src: Any, reduce: str) -
     return dtypes.cast(result, input_dtype), backward
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def scatter_add(input: Array, dim: int, index: Index, src: Array) -> Result:
     """Return a copy with y[index[i, j, k], j, k] += src[i, j, k] for dim = 0; repeated positions accumulate."""
     x, places, dim = along_dim(input, dim, index, "scatter_add")
@@ -130,7 +130,7 @@ def _neutral(reduce: str, dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def scatter_reduce(
     input: Array, dim: int, index: Index, src: Array, reduce: str, *, include_self: bool = True
 ) -> Result:

@@ -76,7 +76,7 @@ def searchsorted(
     return indices.astype(np.int32 if out_int32 else np.int64, copy=False), None
 
 
-@op("tl", dtypes="promote")
+@op("tl", dtypes="promote", batched="leading")
 def bucketize(input: Array | Scalar, boundaries: Array, *, out_int32: bool = False, right: bool = False) -> Result:
     """Return the bucket index of each value v: i for boundaries[i-1] < v ≤ boundaries[i].
 
@@ -92,7 +92,7 @@ def bucketize(input: Array | Scalar, boundaries: Array, *, out_int32: bool = Fal
     return indices.astype(np.int32 if out_int32 else np.int64, copy=False), None
 
 
-@op("tl", dtypes="promote")
+@op("tl", dtypes="promote", batched="leading")
 def isin(
     elements: Array | Scalar, test_elements: Array | Scalar, *, assume_unique: bool = False, invert: bool = False
 ) -> Result:

@@ -97,7 +97,7 @@ def _where_value(condition: Array, input: Array, other: Array) -> Array:
     return select(condition, input, other)
 
 
-@op("", dtypes="promote", value=_where_value)
+@op("", dtypes="promote", value=_where_value, batched="elementwise")
 def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return `input` where the condition is true and `other` elsewhere, broadcast."""
     _check_mask("where", condition)
@@ -107,7 +107,7 @@ def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Res
     return select(condition, input, other), lambda g: (lambda: masked(g, condition), lambda: masked(g, ~condition))
 
 
-@op("tl Tensor Tensor_", dtypes="first")
+@op("tl Tensor Tensor_", dtypes="first", batched="itself")
 def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
     """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor.
 
@@ -144,6 +144,7 @@ def _clamp_value(input: Array, min: Array | Scalar | None, max: Array | Scalar |
 @op(
     "tl tl_ Tensor Tensor_", dtypes="divide", aliases=("clip",), reads_per_operand=False, value=_clamp_value,
     limit=BOUNDS,
+    batched="elementwise",
 )  # fmt: skip
 def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar | None = None) -> Result:
     """Return min(max(input, `min`), `max`), broadcast; if the bounds cross, the upper one.
@@ -176,7 +177,7 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     return value, backward
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="divide")
+@op("tl tl_ Tensor Tensor_", dtypes="divide", batched="elementwise")
 def clamp_min(input: Array, min: Array | Scalar) -> Result:
     """Return max(input, `min`), broadcast."""
     min = _bound(min, input, "clamp_min")
@@ -184,7 +185,7 @@ def clamp_min(input: Array, min: Array | Scalar) -> Result:
     return value, lambda g: (lambda: masked(g, input >= min), lambda: masked(g, input < min))
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="divide")
+@op("tl tl_ Tensor Tensor_", dtypes="divide", batched="elementwise")
 def clamp_max(input: Array, max: Array | Scalar) -> Result:
     """Return min(input, `max`), broadcast."""
     max = _bound(max, input, "clamp_max")

@@ -54,7 +54,7 @@ def _reshape_value(input: Array, shape: Ints) -> Array:
     return value
 
 
-@op(dtypes="keep", view=True, value=_reshape_value)
+@op(dtypes="keep", view=True, value=_reshape_value, batched="itself")
 def reshape(input: Array, shape: Ints) -> Result:
     """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
     from_shape = input.shape
@@ -64,7 +64,7 @@ def reshape(input: Array, shape: Ints) -> Result:
 reshape.second(_as_before)
 
 
-@op("", dtypes="keep", view=True)
+@op("", dtypes="keep", view=True, batched="itself")
 def view(input: Array, size: Ints) -> Result:
     """Reshape as `reshape` does, but never copy.
 
@@ -85,7 +85,7 @@ def view(input: Array, size: Ints) -> Result:
 view.second(_as_before)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Result:
     """Merge the dims from `start_dim` to `end_dim` into one."""
     from_shape = input.shape
@@ -99,7 +99,7 @@ def flatten(input: Array, start_dim: int = 0, end_dim: int = -1) -> Result:
 flatten.second(_as_before)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="dim")
 def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
     """Split one dim into several; one of their sizes may be -1."""
     from_shape = input.shape
@@ -115,7 +115,7 @@ def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
 unflatten.second(_as_before)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def ravel(input: Array) -> Result:
     """Flatten to one dim."""
     from_shape = input.shape
@@ -125,7 +125,7 @@ def ravel(input: Array) -> Result:
 ravel.second(_as_before)
 
 
-@op(dtypes="keep", view=True)
+@op(dtypes="keep", view=True, batched="itself")
 def squeeze(input: Array, dim: int | Ints | None = None) -> Result:
     """Remove the dims of size 1: all of them, or those in `dim`."""
     from_shape = input.shape
@@ -145,7 +145,7 @@ def _unsqueezed(input: Array, dim: int) -> Array:
     return input.reshape(shape)
 
 
-@op(dtypes="keep", view=True, value=_unsqueezed)
+@op(dtypes="keep", view=True, value=_unsqueezed, batched="dim")
 def unsqueeze(input: Array, dim: int) -> Result:
     """Insert a dim of size 1 before position `dim`."""
     from_shape = input.shape
@@ -155,7 +155,7 @@ def unsqueeze(input: Array, dim: int) -> Result:
 unsqueeze.second(_as_before)
 
 
-@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"), value=np.ndarray.swapaxes)
+@op(dtypes="keep", view=True, aliases=("swapaxes", "swapdims"), value=np.ndarray.swapaxes, batched="dim")
 def transpose(input: Array, dim0: int, dim1: int) -> Result:
     """Swap two dims."""
     first, second = normalize_dim(dim0, input.ndim, "transpose"), normalize_dim(dim1, input.ndim, "transpose")
@@ -169,7 +169,7 @@ def _(g: Derived, *, first: int | None = None, second: int | None = None) -> Gra
     return [g if first is None else g.transpose(first, second)]
 
 
-@op(dtypes="keep", view=True, value=np.ndarray.transpose)
+@op(dtypes="keep", view=True, value=np.ndarray.transpose, batched="itself")
 def permute(input: Array, dims: Ints) -> Result:
     """Reorder the dims: dim i of the result is dim dims[i] of the input."""
     ndim = input.ndim
@@ -186,7 +186,7 @@ def _(g: Derived, *, ndim: int, order: Sequence[int]) -> Gradients:
     return [g.permute(sorted(range(ndim), key=order.__getitem__))]
 
 
-@op("Tensor", dtypes="keep", view=True)
+@op("Tensor", dtypes="keep", view=True, batched="itself")
 def expand(input: Array, size: Ints) -> Result:
     """Repeat dims of size 1, and new leading ones, without copying. -1 keeps a dim's size."""
     size = as_ints(size, "expand")

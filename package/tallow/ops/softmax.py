@@ -32,7 +32,7 @@ def _softmax_value(input: Array, dim: int | None, dtype: object) -> Array:
     return value if value.flags.c_contiguous else standard_order(value)
 
 
-@op("tl Tensor special", halves=True, value=_softmax_value)
+@op("tl Tensor special", halves=True, value=_softmax_value, batched="dim")
 def softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return exponential weights along `dim` that sum to one; `dtype` converts the input first.
 
@@ -130,7 +130,7 @@ def _log_softmax_value(input: Array, dim: int | None, dtype: object) -> Array:
     return value if value.flags.c_contiguous else standard_order(value)
 
 
-@op("tl Tensor special", halves=True, value=_log_softmax_value)
+@op("tl Tensor special", halves=True, value=_log_softmax_value, batched="dim")
 def log_softmax(input: Array, dim: int | None = None, dtype: object = None) -> Result:
     """Return ln softmax(input) along `dim`, without taking the logarithm of small numbers.
 

@@ -113,21 +113,21 @@ def partial_order(x: Array, kth: int, axis: int) -> Array:
     return xp.argpartition(x, kth, axis=axis).astype(np.int64, copy=False)
 
 
-@op(result=return_types.sort)
+@op(result=return_types.sort, batched="dim")
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
     """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
     x, axis = axis_of(input, dim, "sort")
     return chosen(input, x, order(x, axis, descending), axis)
 
 
-@op()
+@op(batched="dim")
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
     """Return the indices that sort `input` along `dim`. Equal elements always keep their order."""
     x, axis = axis_of(input, dim, "argsort")
     return order(x, axis, descending).reshape(input.shape), None
 
 
-@op(result=return_types.topk)
+@op(result=return_types.topk, batched="dim")
 def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Result:
     """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices.
 
@@ -181,7 +181,7 @@ def _last_extreme(x: Array, indices: Array) -> Result:
     return (x.reshape(-1)[flat].reshape(indices.shape), indices), backward
 
 
-@op("", result=return_types.max, value=_max_value, limit=Limit("take_along"))
+@op("", result=return_types.max, value=_max_value, limit=Limit("take_along"), batched="dim")
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the maximum along `dim` and the index of the first one, which gets the gradient.
 
@@ -192,7 +192,7 @@ def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     return extreme(input, dim, keepdim, "max", "argmax")
 
 
-@op("", result=return_types.min)
+@op("", result=return_types.min, batched="dim")
 def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the minimum along `dim` and the index of the first one, which gets the gradient.
 
@@ -222,7 +222,7 @@ def _argmax_value(input: Array, dim: int | None, keepdim: bool) -> Array:
     return indices if indices.dtype == np.int64 else indices.astype(np.int64)
 
 
-@op(value=_argmax_value)
+@op(value=_argmax_value, batched="dim")
 def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
     """Return the index of the first maximum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 
@@ -231,7 +231,7 @@ def argmax(input: Array, dim: int | None = None, keepdim: bool = False) -> Resul
     return _index_of_extreme(input, dim, keepdim, "argmax")
 
 
-@op()
+@op(batched="dim")
 def argmin(input: Array, dim: int | None = None, keepdim: bool = False) -> Result:
     """Return the index of the first minimum along `dim`, or in the flattened tensor. Of several NaN, on a GPU, any.
 

@@ -20,7 +20,7 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 SINC_SLOPE = tuple((-1) ** k * math.pi * 2 * k / math.factorial(2 * k + 1) for k in range(7, 0, -1))
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def erf(input: Array) -> Result:
     """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
     return run("erf", input), lambda g: (_erf_backward(g, input),)
@@ -34,14 +34,14 @@ def _erf_backward(g: Array, x: Array) -> Array:
     return g * (TWO_OVER_ROOT_PI * array_module(x).exp(-x * x))
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def erfc(input: Array) -> Result:
     """Return 1 - erf(input), without cancellation."""
     xp = array_module(input)
     return approximation.erfc(input), lambda g: (g * (-TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def erfinv(input: Array) -> Result:
     """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
     xp = array_module(input)
@@ -49,19 +49,19 @@ def erfinv(input: Array) -> Result:
     return value, lambda g: (g * xp.exp(value * value) / TWO_OVER_ROOT_PI,)
 
 
-@op("tl Tensor Tensor_", dtypes="float")
+@op("tl Tensor Tensor_", dtypes="float", batched="elementwise")
 def lgamma(input: Array) -> Result:
     """Return ln |Γ(input)|."""
     return approximation.lgamma(input), lambda g: (g * approximation.digamma(input),)
 
 
-@op("tl Tensor Tensor_ special", dtypes="float")
+@op("tl Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def digamma(input: Array) -> Result:
     """Return the derivative of lgamma."""
     return approximation.digamma(input), lambda g: (g * approximation.trigamma(input),)
 
 
-@op("", dtypes="float")
+@op("", dtypes="float", batched="elementwise")
 def polygamma(input: Array, n: int) -> Result:
     """Return the n-th derivative of digamma, (-1)^(n+1) · n! · ζ(n + 1, input); digamma itself for n = 0."""
     return _polygamma(input, n), lambda g: (g * _polygamma(input, n + 1),)
@@ -73,7 +73,7 @@ def _polygamma(x: Array, n: int) -> Array:
     return approximation.digamma(x) if n == 0 else (-1) ** (n + 1) * math.factorial(n) * approximation.zeta(x, n + 1)
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def sinc(input: Array) -> Result:
     """Return sin(πx) / πx, and 1 at 0."""
     xp = array_module(input)
@@ -88,7 +88,7 @@ def sinc(input: Array) -> Result:
     return value, backward
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def logit(input: Array, eps: float | None = None) -> Result:
     """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
     xp = array_module(input)
@@ -103,7 +103,7 @@ def logit(input: Array, eps: float | None = None) -> Result:
     return xp.log(clamped / (1 - clamped)), lambda g: (xp.where(clamped == input, g / (clamped * (1 - clamped)), 0),)
 
 
-@op("tl tl_ Tensor Tensor_ special", dtypes="float")
+@op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
     xp = array_module(input, other)
@@ -116,7 +116,7 @@ def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     return value, backward
 
 
-@op("special", dtypes="float")
+@op("special", dtypes="float", batched="elementwise")
 def entr(input: Array) -> Result:
     """Return -x · ln x, 0 at 0 and -inf below. The slope is inf at 0."""
     xp = array_module(input)
@@ -124,7 +124,7 @@ def entr(input: Array) -> Result:
     return value, lambda g: (-g * (1 + log(input)),)
 
 
-@op("tl Tensor", dtypes="promote")
+@op("tl Tensor", dtypes="promote", batched="elementwise")
 def logaddexp(input: Array, other: Array) -> Result:
     """Return ln(exp(input) + exp(other)), without intermediate overflow."""
     expect_float("logaddexp", input, other)
@@ -136,7 +136,7 @@ def logaddexp(input: Array, other: Array) -> Result:
     return xp.logaddexp(input, other), backward
 
 
-@op("tl Tensor", dtypes="promote")
+@op("tl Tensor", dtypes="promote", batched="elementwise")
 def logaddexp2(input: Array, other: Array) -> Result:
     """Return log2(2^input + 2^other), without intermediate overflow."""
     expect_float("logaddexp2", input, other)

@@ -65,7 +65,7 @@ def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int = 0) 
     return _step_through(input, shape, steps, storage_offset), backward
 
 
-@op("", dtypes="keep", view=True)
+@op("", dtypes="keep", view=True, batched="dim")
 def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
     """Return all windows of `size` elements along a dim, `step` elements apart, as a new last dim.
 

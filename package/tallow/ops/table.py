@@ -54,6 +54,14 @@ UFUNCS: dict[Any, np.ufunc] = {
     operator.mul: np.multiply,
     operator.truediv: np.divide,
 }
+# How an op computes a batch under `vmap`; the rules are in tallow.core.batching. Without one, for each element.
+BATCHES = {
+    "elementwise": "the operands broadcast, and so do the indices",
+    "dim": "the attributes called dim, dims, dim0 and so on are dims of the operands; None is all dims",
+    "leading": "dims before the last ones are batch dims already",
+    "samples": "the first dim, of samples, which may be absent, is a batch dim already; parameters are shared",
+    "itself": "the op has a rule of its own, under its name",
+}
 INTEGERS = (int, "int", "int | None")  # annotations of attributes that a bool cannot be
 PLACES = {
     "tl": "a function of the package: tl.softmax",
@@ -107,6 +115,7 @@ class Op(HasRule):
         "aliases",
         "all_defaults",
         "attributes",
+        "batched",
         "call",
         "casts",
         "defaults",
@@ -156,7 +165,10 @@ class Op(HasRule):
         differentiable: int | None = None,
         numbers_alone: bool = False,
         refuses: str | None = None,
+        batched: str | None = None,
     ) -> None:
+        if batched is not None and batched not in BATCHES:
+            raise ArgumentError(f"op {name}: batched={batched!r} not in {list(BATCHES)}")
         if dtypes not in RULES or not set(places.split()) <= PLACES.keys():
             raise ArgumentError(
                 f"op {name}: dtypes={dtypes!r} not in {list(RULES)}, or places={places!r} not in {list(PLACES)}"
@@ -175,6 +187,7 @@ class Op(HasRule):
         self.differentiable = differentiable
         self.numbers_alone = numbers_alone
         self.refuses = refuses
+        self.batched = batched
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None
         self.optional_inplace: Any = None
@@ -261,6 +274,7 @@ def op(
     differentiable: int | None = None,
     numbers_alone: bool = False,
     refuses: str | None = None,
+    batched: str | None = None,
 ) -> Callable[[Callable[..., Result]], Op]:
     """Register a function of arrays in `OPS`, and make it public at `places`.
 
@@ -288,6 +302,7 @@ def op(
             one operand or index is a tensor.
         refuses: "bool" if no operand may be a boolean, not even one that would be promoted; "half" if none may be in
             float16 or bfloat16, as in PyTorch, which has no code for it.
+        batched: a key of `BATCHES`, by which the op computes a batch under `vmap`.
 
     Raises: ArgumentError for a name that is already registered.
     """
@@ -295,7 +310,7 @@ def op(
     def register(function: Callable[..., Result]) -> Op:
         op = Op(
             function, name or function.__name__, places, dtypes, view, result, aliases, halves, reads_per_operand,
-            value, limit, differentiable, numbers_alone, refuses,
+            value, limit, differentiable, numbers_alone, refuses, batched,
         )  # fmt: skip
         if op.name in OPS:
             raise ArgumentError(

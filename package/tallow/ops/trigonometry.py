@@ -15,7 +15,7 @@ from tallow.ops.table import Result, op
 DEGREE = math.pi / 180
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.sin)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.sin, batched="elementwise")
 def sin(input: Array) -> Result:
     """Return the sine of angles in radians."""
     xp = array_module(input)
@@ -25,7 +25,7 @@ def sin(input: Array) -> Result:
 sin.slope(lambda input: input.cos())
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.cos)
+@op("tl tl_ Tensor Tensor_", dtypes="float", value=np.cos, batched="elementwise")
 def cos(input: Array) -> Result:
     """Return the cosine of angles in radians."""
     xp = array_module(input)
@@ -35,7 +35,7 @@ def cos(input: Array) -> Result:
 cos.slope(lambda input: -input.sin())
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", batched="elementwise")
 def tan(input: Array) -> Result:
     """Return the tangent of angles in radians."""
     value = array_module(input).tan(input)
@@ -45,7 +45,7 @@ def tan(input: Array) -> Result:
 tan.slope(lambda value: 1 + value * value)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsin",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsin",), batched="elementwise")
 def asin(input: Array) -> Result:
     """Return the inverse sine, in [-π/2, π/2]."""
     xp = array_module(input)
@@ -55,7 +55,7 @@ def asin(input: Array) -> Result:
 asin.slope(lambda input: (1 - input * input) ** -0.5)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccos",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccos",), batched="elementwise")
 def acos(input: Array) -> Result:
     """Return the inverse cosine, in [0, π]."""
     xp = array_module(input)
@@ -65,7 +65,7 @@ def acos(input: Array) -> Result:
 acos.slope(lambda input: -((1 - input * input) ** -0.5))
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctan",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctan",), batched="elementwise")
 def atan(input: Array) -> Result:
     """Return the inverse tangent, in [-π/2, π/2]."""
     return array_module(input).arctan(input), lambda g: (g / (1 + input * input),)
@@ -74,7 +74,7 @@ def atan(input: Array) -> Result:
 atan.slope(lambda input: 1 / (1 + input * input))
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", batched="elementwise")
 def sinh(input: Array) -> Result:
     """Return the hyperbolic sine."""
     xp = array_module(input)
@@ -84,7 +84,7 @@ def sinh(input: Array) -> Result:
 sinh.slope(lambda input: input.cosh())
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", batched="elementwise")
 def cosh(input: Array) -> Result:
     """Return the hyperbolic cosine."""
     xp = array_module(input)
@@ -94,7 +94,7 @@ def cosh(input: Array) -> Result:
 cosh.slope(lambda input: input.sinh())
 
 
-@op("tl tl_ Tensor Tensor_ F", dtypes="float", value=np.tanh)
+@op("tl tl_ Tensor Tensor_ F", dtypes="float", value=np.tanh, batched="elementwise")
 def tanh(input: Array) -> Result:
     """Return the hyperbolic tangent."""
     value = array_module(input).tanh(input)
@@ -109,7 +109,7 @@ def _tanh_backward(g: Array, y: Array) -> Array:
     return g * (1 - y * y)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsinh",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arcsinh",), batched="elementwise")
 def asinh(input: Array) -> Result:
     """Return the inverse hyperbolic sine."""
     xp = array_module(input)
@@ -119,7 +119,7 @@ def asinh(input: Array) -> Result:
 asinh.slope(lambda input: (input * input + 1) ** -0.5)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccosh",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arccosh",), batched="elementwise")
 def acosh(input: Array) -> Result:
     """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
     xp = array_module(input)
@@ -129,7 +129,7 @@ def acosh(input: Array) -> Result:
 acosh.slope(lambda input: (input * input - 1) ** -0.5)
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctanh",))
+@op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctanh",), batched="elementwise")
 def atanh(input: Array) -> Result:
     """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
     return array_module(input).arctanh(input), lambda g: (g / (1 - input * input),)
@@ -138,7 +138,7 @@ def atanh(input: Array) -> Result:
 atanh.slope(lambda input: 1 / (1 - input * input))
 
 
-@op("tl Tensor Tensor_", dtypes="float", aliases=("arctan2",))
+@op("tl Tensor Tensor_", dtypes="float", aliases=("arctan2",), batched="elementwise")
 def atan2(input: Array, other: Array) -> Result:
     """Return the angle in (-π, π] of the point with y = input and x = other."""
 
@@ -158,7 +158,7 @@ def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
     return [g * other, -g * input]
 
 
-@op("tl Tensor Tensor_", dtypes="promote")
+@op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def hypot(input: Array, other: Array) -> Result:
     """Return sqrt(input² + other²), without intermediate overflow."""
     value = array_module(input).hypot(input, other)
@@ -171,7 +171,7 @@ def _(g: Derived, *, input: Derived, other: Derived, value: Derived) -> Gradient
     return [g * input, g * other]
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", batched="elementwise")
 def deg2rad(input: Array) -> Result:
     """Convert degrees to radians: input · π / 180."""
     return input * DEGREE, lambda g: (g * DEGREE,)
@@ -180,7 +180,7 @@ def deg2rad(input: Array) -> Result:
 deg2rad.second(lambda g: [g * DEGREE])
 
 
-@op("tl tl_ Tensor Tensor_", dtypes="float")
+@op("tl tl_ Tensor Tensor_", dtypes="float", batched="elementwise")
 def rad2deg(input: Array) -> Result:
     """Convert radians to degrees: input · 180 / π."""
     return input * (1 / DEGREE), lambda g: (g * (1 / DEGREE),)

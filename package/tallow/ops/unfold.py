@@ -51,7 +51,7 @@ class _Patches:
         return array_module(padded).ascontiguousarray(padded[inner(self.padding, self.image)])
 
 
-@op("F")
+@op("F", batched="itself")
 def unfold(
     input: Array, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0, stride: IntOrInts = 1
 ) -> Result:
@@ -68,7 +68,7 @@ def unfold(
     return patches.take(input), lambda g: (lambda: patches.add(g),)
 
 
-@op("F")
+@op("F", batched="itself")
 def fold(
     input: Array,
     output_size: IntOrInts,

@@ -1,0 +1,196 @@
+"""A call of vmap: it computes ops that get batched tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tallow import dtypes
+from tallow.autograd.api import grad
+from tallow.autograd.modes import mode
+from tallow.core.apply import apply, apply_inplace
+from tallow.core.batching import product_rules as product_rules
+from tallow.core.batching import shape_rules as shape_rules
+from tallow.core.batching.rules import RULES, Call
+from tallow.core.batching.tensors import (
+    Batched,
+    BatchedArray,
+    BatchError,
+    aligned,
+    batched,
+    in_batches,
+    in_levels,
+    innermost,
+    levels_of,
+    repeated,
+)
+from tallow.core.tensor import Tensor
+from tallow.core.trees import filled, leaves, map_leaves
+from tallow.errors import DtypeError, GraphError, ShapeError, warn
+from tallow.ops.filling import copy
+from tallow.ops.joining import stack
+from tallow.ops.table import Op
+
+_warned: set[str] = set()
+
+
+class Level:
+    """One call of vmap.
+
+    Attributes:
+        size: the number of elements of the batch.
+        outer: the call in whose function this one was made.
+        depth: 1 for the outermost.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.outer: Level | None = mode.batching
+        self.depth: int = 1 if self.outer is None else self.outer.depth + 1
+
+    def __enter__(self) -> Level:
+        mode.batching = self
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        mode.batching = self.outer
+
+    def made(self, parts: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        """Return tensors whose first dim is the batch dim as batches; those whose dim is None as they are."""
+        return [x if dim is None else batched(x, self) for x, dim in zip(parts, dims, strict=True)]
+
+    def op(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Return the result of an op; NotImplemented if no argument is batched."""
+        level = innermost((args, kwargs))
+        if level is None:
+            return NotImplemented
+        call = Call(op, level, *op.bind(tuple(_as_tensors(args)), _as_tensors(kwargs)))
+        rule = RULES[op.batched] if op.batched is not None else None
+        result = NotImplemented if rule is None else rule(call)
+        if result is NotImplemented:
+            return level.by_elements(lambda *a, **k: apply(op, *a, **k), args, kwargs, op.name)
+        return map_leaves(lambda y: batched(y, level), result)
+
+    def inplace(self, op: Op, target: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Apply an op and write into its first operand: out of place, then a copy. NotImplemented as for `op`."""
+        level = innermost((target, args, kwargs))
+        if level is None:
+            return NotImplemented
+        if not (isinstance(target, Batched) and target.level is level):
+            raise GraphError(
+                f"vmap: {op.name}_ cannot write a batch into a tensor that has none",
+                hint="use the op that is not in place, or make the tensor from a batched one: x.new_zeros(...)",
+            )
+        if op is copy:
+            written = args[0] if args else kwargs["src"]
+        else:
+            written = apply(op, target.clone() if mode.recording else target, *args, **kwargs)
+        if written.ndim > target.ndim:
+            raise ShapeError(
+                f"{op.name}_: output with shape {tuple(target.shape)} doesn't match {tuple(written.shape)}"
+            )
+        if not dtypes.can_cast(written.dtype, target.dtype):
+            raise DtypeError(f"{op.name}_: result type {written.dtype} can't be cast to {target.dtype}")
+        source = aligned(level, written, target.ndim)
+        apply_inplace(copy, target.value, source.to(target.dtype))
+        return target
+
+    def answer(self, error: BaseException | None, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Return the result of a function that has failed, because it needs the elements one by one.
+
+        NotImplemented if it has failed for another reason.
+        """
+        return self.each(function, args, kwargs) if isinstance(error, BatchError) else NotImplemented
+
+    def each(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Return the results of a function for each element.
+
+        NotImplemented if no argument is batched, or if the function writes into a tensor that is not.
+        """
+        level = innermost((args, kwargs))
+        name = function.__name__
+        if level is None:
+            return NotImplemented
+        writes = name.endswith("_") and not name.endswith("__")
+        if writes and not (isinstance(args[0], Batched) and args[0].level is level):
+            return NotImplemented
+        return level.by_elements(function, args, kwargs, name)
+
+    def grad(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Any], **options: Any) -> Any:
+        """Return the gradients of batched outputs by batched inputs: those of each element.
+
+        NotImplemented if no tensor is batched.
+        """
+        if innermost((outputs, inputs, seeds)) is None:
+            return NotImplemented
+        levels = [levels_of(y) for y in outputs]
+        free = [level for own, seed in zip(levels, seeds, strict=True) for level in levels_of(seed) if level not in own]
+        if free:  # a pass for each seed: the graph has none of this batch
+            last = max(free, key=lambda level: level.depth)
+            rows = []
+            for i in range(last.size):
+                row = [last.element(seed, i) for seed in seeds]
+                rows.append(grad(outputs, inputs, row, **(options | {"retain_graph": True})))
+            return last.stacked(rows)
+        for x in inputs:
+            if any(level not in levels_of(x) for own in levels for level in own):
+                raise GraphError(
+                    "grad: under vmap, an input without a batch would get the sum of the gradients of all elements",
+                    hint="use tl.func.grad, which gives each element its own",
+                )
+        vectors = []
+        for y, seed, own in zip(outputs, seeds, levels, strict=True):
+            if seed is None and y.numel() == 1:
+                seed = y.new_ones(y.shape)
+            vectors.append(None if seed is None else in_levels(seed, own).physical())
+        found = grad([y.physical() for y in outputs], [x.physical() for x in inputs], vectors, **options)
+        return tuple([g if g is None else in_batches(g, levels_of(x)) for x, g in zip(inputs, found, strict=True)])
+
+    def by_elements(self, function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
+        """Call a function for each element of the batch, and stack the results. Warn once for each name."""
+        if name not in _warned:
+            _warned.add(name)
+            warn(f"vmap: there is no batching rule for {name}: it is computed for each element")
+        results = []
+        for i in range(self.size):
+            a, k = map_leaves(lambda x, i=i: self.element(x, i), (args, kwargs))
+            results.append(function(*a, **k))
+        return self.stacked(results)
+
+    def stacked(self, results: Sequence[Any]) -> Any:
+        """Return the results for each element as the results of one batch."""
+        rows = [leaves(result) for result in results]
+        if not all(x is None or isinstance(x, Tensor) for x in rows[0]):
+            raise BatchError("vmap: a result that is no tensor would differ between the elements of the batch")
+        columns = zip(*rows, strict=True)
+        joined = [None if column[0] is None else batched(apply(stack, list(column)), self) for column in columns]
+        return filled(results[0], joined)
+
+    def element(self, x: Any, i: int) -> Any:
+        """Return element i of a batch of this level; anything else as it is."""
+        if isinstance(x, Batched) and x.level is self:
+            return x.value[i]
+        if type(x) is BatchedArray and x.level is self:
+            return x.tensor[i]
+        return x
+
+    def like(self, result: Tensor, other: Tensor) -> Tensor:
+        """Return a new tensor as a batch, if `other` is one: each element then has memory of its own."""
+        if not isinstance(other, Batched):
+            return result
+        inner = self.like(result, other.value)
+        return batched(repeated(inner, other.level.size).clone(), other.level)
+
+    def expanded(self, x: Tensor) -> Tensor:
+        """Return a tensor as a batch of all levels: what is differentiated has a gradient for each element."""
+        levels: list[Level] = []
+        level: Level | None = self
+        while level is not None:
+            levels.append(level)
+            level = level.outer
+        return in_levels(x, levels[::-1])
+
+
+def _as_tensors(args: Any) -> Any:
+    """Return arguments with tensors in place of what stands for their arrays, as in an index."""
+    return map_leaves(lambda x: batched(x.tensor, x.level) if type(x) is BatchedArray else x, args)

@@ -8,10 +8,10 @@ from typing import Any
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.hub import local_model
+from tallow.models import loading
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.gguf import models as gguf_models
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import check_quant
 
 ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")}
 ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
@@ -108,14 +108,12 @@ class AutoModel:
 
         Raises:  CheckpointError for an architecture that tallow does not have, and as the model's own
         """
-        check_quant(quant, device)  # an error here comes before a download
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
-        path = local_model(name, revision=revision, token=token)
+        path = loading.find(name, device, quant, local_model, revision=revision, token=token)
         if path.is_file():
-            model = gguf_models.load(path, dtype, device)
-            return model if quant is None else model.quantize(quant, dtype)
-        return model_class(path).from_pretrained(path, dtype, device, quant=quant, strict=strict)
+            return loading.quantized(gguf_models.load(path, dtype, device), quant, dtype)
+        return loading.read(model_class(path), path, dtype, device, quant, strict)
 
 
 def model_class(folder: str | Path) -> type[PretrainedModel]:

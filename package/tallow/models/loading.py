@@ -1,8 +1,9 @@
 """Load a model: find its files, read the config, build it without memory, fill it, and quantise it.
 
-`load` takes a folder, `assemble` the tensors of any checkpoint, and readers of other files end with `fill`. A class
-states what is special about its checkpoints by the methods of PretrainedModel that are called here: `from_file`,
-`read_folder`, `parts_of`, `tied_weights`, `config_with`, `is_superfluous`, `adapt` and `check_weights`.
+`load` takes a name, `read` a folder, `assemble` the tensors of any checkpoint; a GGUF file, whose tensors are read one
+at a time for a model that is there, ends with `fill`. A class states what is special about its checkpoints by the
+methods of PretrainedModel that are called here: `from_file`, `read_folder`, `parts_of`, `tied_weights`, `config_with`,
+`is_superfluous`, `adapt` and `check_weights`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from tallow.models.loading_report import LoadingReport, report_of
 from tallow.models.quantize import check_quant
 from tallow.models.ties import are_equal, tied_values
 from tallow.nn.block_layers import arrange_blocks, put_block_layers
+from tallow.nn.module import Module
 
 if TYPE_CHECKING:  # the classes call what is here
     from tallow.models.pretrained import PretrainedModel
 
 M = TypeVar("M", bound="PretrainedModel")
+Part = TypeVar("Part", bound=Module)
 
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
 
@@ -33,14 +36,55 @@ def load(
     kind: type[M], name: str | Path, dtype: Any, device: Any, quant: str | None, strict: bool, **repository: Any
 ) -> M:
     """Load a folder, a Hub repository or a file; arguments and errors as `PretrainedModel.from_pretrained`."""
-    check_quant(quant, device)  # an error here comes before a download
     path = Path(name).expanduser()
-    model = kind.from_file(path, dtype, device) if path.is_file() else None
-    if model is None:
-        path = local_folder(name, **repository)
-        config = kind.config_class.from_json(path / CONFIG, strict=strict)
-        model = assemble(kind, config, kind.read_folder(path), dtype, device, str(path), {})
-    model.folder = path if path.is_dir() else path.parent
+    if path.is_file():
+        check_quant(quant, device)
+        if (model := kind.from_file(path, dtype, device)) is not None:
+            model.folder = path.parent
+            return quantized(model, quant, dtype)
+    return read(kind, find(name, device, quant, **repository), dtype, device, quant, strict)
+
+
+def find(
+    name: str | Path, device: Any, quant: str | None, locate: Callable[..., Path] = local_folder, **repository: Any
+) -> Path:
+    """Return the path of a model on this machine. Errors of `quant` come before a download.
+
+    Args:  locate: `local_folder` for folders alone, or `local_model` for files too
+
+    Raises:  ArgumentError; as `locate`
+    """
+    check_quant(quant, device)
+    return locate(name, **repository)
+
+
+def read(
+    kind: type[M],
+    folder: Path,
+    dtype: Any,
+    device: Any,
+    quant: str | None,
+    strict: bool,
+    tensors: Mapping[str, Any] | None = None,
+    **parts: bool,
+) -> M:
+    """Load a folder of this machine.
+
+    Args:
+        tensors: the weights, where they are not in the folder.
+        others: as `PretrainedModel.from_pretrained` and `assemble`.
+
+    Raises:  as `PretrainedModel.from_pretrained`
+    """
+    config = kind.config_class.from_json(folder / CONFIG, strict=strict)
+    tensors = kind.read_folder(folder) if tensors is None else tensors
+    model = assemble(kind, config, tensors, dtype, device, str(folder), parts)
+    model.folder = folder
+    return quantized(model, quant, dtype)
+
+
+def quantized(model: Part, quant: str | None, dtype: Any) -> Part:
+    """Quantise a model in place, unless `quant` is None; as `PretrainedModel.quantize`."""
     return model if quant is None else model.quantize(quant, dtype)
 
 
@@ -53,7 +97,7 @@ def assemble(
     source: str,
     parts: Mapping[str, bool],
 ) -> M:
-    """Build a model from the tensors of a checkpoint; arguments and errors as `PretrainedModel.assemble`."""
+    """Build a model from the tensors of a checkpoint; arguments and errors as `PretrainedModel.assemble` and `fill`."""
     tensors = config.separated(tensors)
     config.check_layers(len(tensors), source)
     model, tensors, report = build(kind, config, tensors, {**kind.parts_of(tensors), **parts})
@@ -111,17 +155,17 @@ def fill(
     dtype: Any,
     device: Any,
     source: str,
-    matrices: Mapping[str, BlockMatrix] | None = None,
 ) -> M:
     """Give a model without memory the arrays of a checkpoint, which are converted and moved only where necessary.
 
     Args:
-        tensors: by the model's names.
-        matrices: those that stay quantised, by the model's names.
+        tensors: by the model's names. A matrix of blocks stays as it is.
 
     Raises:  CheckpointError that lists everything that does not fit
     """
-    tensors = {**tensors, **put_block_layers(model, dict(matrices or {}), device)}
+    matrices = {name: each for name, each in tensors.items() if isinstance(each, BlockMatrix)}
+    plain = {name: each for name, each in tensors.items() if name not in matrices}
+    tensors = plain | put_block_layers(model, matrices, device)
     own = model.state_dict(keep_vars=True)
     needed = {name: each for name, each in tensors.items() if name in own or not model.is_superfluous(name)}
     adapted = model.adapt(needed)
@@ -131,8 +175,16 @@ def fill(
             f"{min(tensors)!r:.80}, has a name of the model",
             hint=f"use the {CONFIG} and the weights of one model",
         )
-    model.load_state_dict(adapted, assign=True, source=source)
-    model = model.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+    take(model, adapted, dtype, device, source)
     model.check_weights(source)
     arrange_blocks(model)
     return model
+
+
+def take(module: Part, tensors: Mapping[str, Any], dtype: Any, device: Any, source: str) -> Part:
+    """Give a module of any class, without memory, its tensors, on a device and in a dtype; None leaves it.
+
+    Raises:  CheckpointError
+    """
+    module.load_state_dict(tensors, assign=True, source=source)
+    return module.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()

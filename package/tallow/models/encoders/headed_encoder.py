@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from tallow.errors import CheckpointError
-from tallow.hub import local_folder
+from tallow.models import loading
 from tallow.models.auto import model_class
 from tallow.models.encoders.sentence_folder import PROMPTS, prompts_of, text_config
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import check_quant
 from tallow.models.text_batches import TextBatches, length_limit
 from tallow.text.tokenizer import Tokenizer
 
@@ -50,13 +49,12 @@ class HeadedEncoder(TextBatches):
         Raises:  CheckpointError for a folder of another kind; ArgumentError for an unknown `quant`; TokenizerError,
                  MissingPackageError, HubError
         """
-        check_quant(quant, device)  # an error here comes before a download
-        folder = local_folder(name, revision=revision, token=token)
+        folder = loading.find(name, device, quant, revision=revision, token=token)
         kind = model_class(folder)
         if not issubclass(kind, cls.kinds):
             raise CheckpointError(f"{folder}: {kind.__name__} {cls.lacks}", hint=cls.choose)
         options = cls.options_of(folder)
-        model = kind.from_pretrained(folder, dtype, device, quant=quant, strict=strict)
+        model = loading.read(kind, folder, dtype, device, quant, strict)
         tokenizer = Tokenizer.from_pretrained(folder)
         most = int(getattr(model, model.base_model_prefix).context_length)
         _, texts = text_config(folder)

@@ -26,7 +26,7 @@ from tallow.hub import local_model
 from tallow.io.gguf import GGUF
 from tallow.io.model_folder import load_folder
 from tallow.io.source import Source
-from tallow.models.config import CONFIG
+from tallow.models import loading
 from tallow.models.decoders.decoder import DecoderHead, DecoderModel
 from tallow.models.encoders.bert import BertModel
 from tallow.models.encoders.distilbert import DistilBertModel
@@ -41,7 +41,6 @@ from tallow.models.encoders.sentence_parts import Loader, Normalize, Pooling, re
 from tallow.models.encoders.static_embedding import StaticEmbedding
 from tallow.models.gguf import models as gguf_models
 from tallow.models.gguf.names import POOLINGS as GGUF_POOLINGS
-from tallow.models.quantize import check_quant
 from tallow.models.text_batches import Progress, Text, TextBatches, length_limit
 from tallow.nn import functional as F
 from tallow.nn.module import Module
@@ -112,12 +111,10 @@ class SentenceEncoder(TextBatches):
 
         Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError; as `PretrainedModel.quantize`
         """
-        check_quant(quant, device)  # an error here comes before a download
-        path = local_model(name, revision=revision, token=token)
+        path = loading.find(name, device, quant, local_model, revision=revision, token=token)
         if path.is_file():
             encoder = cls.from_gguf(path, dtype, device)
-            if quant is not None:
-                encoder.model.quantize(quant, dtype)
+            loading.quantized(encoder.model, quant, dtype)
             return encoder
         return cls.assemble(path, load_folder, dtype, device, quant, strict=strict)
 
@@ -165,17 +162,13 @@ class SentenceEncoder(TextBatches):
         written = prompts_of(folder)
         if first == STATIC:
             table = StaticEmbedding.assemble(load(place), dtype, device, str(place))
-            if quant is not None:
-                table.quantize(quant)
+            loading.quantized(table, quant, dtype)
             return cls(Tokenizer.from_pretrained(place), table, pooling, heads, **written)
         kind = encoder_class(place) if pooling is None else transformer_class(place)
-        config = kind.config_class.from_json(place / CONFIG, strict=strict)
         tokenizer = Tokenizer.from_pretrained(place)
         texts = transformer_settings(place)
         unused = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}
-        model = kind.assemble(config, load(place), dtype, device, str(place), **unused)
-        if quant is not None:
-            model.quantize(quant, dtype)
+        model = loading.read(kind, place, dtype, device, quant, strict, load(place), **unused)
         return cls(
             tokenizer,
             model,

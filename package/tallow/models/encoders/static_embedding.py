@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tallow import devices, dtypes
+from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.models import loading
 from tallow.nn.embedding import Embedding
 from tallow.nn.module import Module
 
@@ -56,8 +57,7 @@ class StaticEmbedding(Module):
         rows, width = table.shape
         model = cls(rows, width, device="meta")
         converted = names if dtype is None else names | {WEIGHT: table.to(dtypes.as_dtype(dtype))}
-        model.load_state_dict(converted, assign=True, source=source)
-        return model.to(devices.chosen(device)).eval()
+        return loading.take(model, converted, None, device, source)
 
     def forward(self, tokens_BT: Tensor, mask_BT: Tensor | None = None) -> Tensor:
         return self.embedding(tokens_BT)

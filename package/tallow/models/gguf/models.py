@@ -66,8 +66,7 @@ def load(
     _check_tensors(file, design, model)
     target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
     keeps_blocks = dtype is None and multiplies_blocks(device)
-    state: dict[str, Tensor] = {}
-    matrices: dict[str, BlockMatrix] = {}
+    state: dict[str, Tensor | BlockMatrix] = {}
     for done, name in enumerate(file, 1):
         own = design.names.from_gguf(name)
         if own is not None:
@@ -80,10 +79,10 @@ def load(
                 chosen = matrix.blocks if rows is None else matrix.blocks[rows]
                 owned = _owned(own, design)
                 each = chosen.reshape(len(owned), -1, chosen.shape[1])
-                matrices |= {part: BlockMatrix(each[i], matrix.format) for i, part in enumerate(owned)}
+                state |= {part: BlockMatrix(each[i], matrix.format) for i, part in enumerate(owned)}
         if progress is not None:
             progress(done, len(file))
-    model = loading.fill(model, state, None, device, file.name, matrices)
+    model = loading.fill(model, state, None, device, file.name)
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
     return model
 

@@ -15,11 +15,10 @@ from tallow import devices
 from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, CheckpointError, NumericError
-from tallow.hub import local_folder
+from tallow.models import loading
 from tallow.models.auto import model_class
 from tallow.models.encoders.text_classifier import probabilities
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.quantize import check_quant
 from tallow.models.text_batches import TextBatches, Vectors, length_limit
 from tallow.models.vision.clip import CLIPModel
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification, Dinov2Model
@@ -75,15 +74,14 @@ class ImageEncoder:
         Raises:  CheckpointError for a folder of another kind; TokenizerError, MissingPackageError, HubError; as
                  `PretrainedModel.quantize`, and as the constructor
         """
-        check_quant(quant, device)  # an error here comes before a download
-        folder = local_folder(name, revision=revision, token=token)
+        folder = loading.find(name, device, quant, revision=revision, token=token)
         kind = model_class(folder)
         if kind not in cls.kinds:
             names = ", ".join(each.__name__ for each in cls.kinds)
             raise CheckpointError(f"{folder}: {cls.__name__} does not take a {kind.__name__}", hint=f"it takes {names}")
         processor = ImageProcessor.from_pretrained(folder)
         tokenizer = Tokenizer.from_pretrained(folder) if kind is CLIPModel else None
-        model = kind.from_pretrained(folder, dtype, device, quant=quant, strict=strict)
+        model = loading.read(kind, folder, dtype, device, quant, strict)
         return cls(processor, model, tokenizer, **options)
 
     def encode(self, images: Image | Sequence[Image], *, batch_size: int = 8, normalize: bool = False) -> Vectors:

@@ -296,12 +296,11 @@ class Whisper(PretrainedModel):
         opened = open_source(source)
         entries, state, matrices, tokenizer = checkpoint.load(opened)
         config = cls.config_class.from_entries(entries, opened.name, strict=True)
-        config.check_layers(len(state) + len(matrices), opened.name)
-        model = cls(config, device="meta")
-        kept = dtype is None and devices.chosen(device).type == "cpu"
-        blocks = {name: matrix for name, matrix in matrices.items() if kept and has_kernel(matrix)}
-        state |= {name: wrap(matrix.widen()) for name, matrix in matrices.items() if name not in blocks}
-        model = loading.fill(model, state, dtypes.float32 if blocks else dtype, device, opened.name, blocks)
+        keeps_blocks = dtype is None and devices.chosen(device).type == "cpu"
+        blocks = {name: matrix for name, matrix in matrices.items() if keeps_blocks and has_kernel(matrix)}
+        widened = {name: wrap(matrix.widen()) for name, matrix in matrices.items() if name not in blocks}
+        dtype = dtypes.float32 if blocks else dtype
+        model = loading.assemble(cls, config, state | widened | blocks, dtype, device, opened.name, {})
         if tokenizer is not None:
             model.tokenizer = tokenizer
         if (heads := published_heads(model.config)) is not None:

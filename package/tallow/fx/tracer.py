@@ -21,6 +21,7 @@ from tallow.fx.proxy import ParameterProxy, Proxy, Scope, TracerBase
 from tallow.nn.container import Sequential
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
+from tallow.nn.registered import Registered
 
 IMPURE_FUNCTIONS.update((_assert, _assert_is_none))
 LITERALS = (int, float, str, bool)
@@ -205,11 +206,14 @@ class Tracer(TracerBase):
 
     def _patch(self, patcher: Patcher) -> None:
         """Let modules ask this tracer for their parameters and calls."""
-        read, call = Module.__getattr__, Module.__call__
+        read, read_registered, call = Module.__getattr__, Registered.__get__, Module.__call__
         cache: dict[str, Proxy] = {}
 
         def module_getattr(module: Module, name: str) -> Any:
             return self.getattr(name, read(module, name), cache)
+
+        def registered(attribute: Registered, module: Any, owner: type | None = None) -> Any:
+            return self.getattr(attribute.name, read_registered(attribute, module, owner), cache)
 
         def module_call(module: Module, *args: Any, **kwargs: Any) -> Any:
             def forward(*args: Any, **kwargs: Any) -> Any:
@@ -219,6 +223,7 @@ class Tracer(TracerBase):
             return self.call_module(module, forward, args, kwargs)
 
         patcher.method(Module, "__getattr__", module_getattr)
+        patcher.method(Registered, "__get__", registered)
         patcher.method(Module, "__call__", module_call)
         patcher.wrapped()
 

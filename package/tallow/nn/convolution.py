@@ -112,9 +112,6 @@ class _Convolution(_ConvNd):
         self._make_parameters(in_channels // groups, out_channels, bias, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        own: Any = self._parameters  # without `__getattr__`, as in Linear
-        if "weight" in own and "bias" in own:
-            return self._conv_forward(input, own["weight"], own["bias"])
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -117,10 +117,9 @@ class Embedding(_EmbeddingTable):
         )  # fmt: skip
 
     def forward(self, input: Tensor) -> Tensor:
-        own = self._parameters  # without `__getattr__`, unless a parametrization has replaced the parameter
         return F.embedding(
             input,
-            own["weight"] if "weight" in own else self.weight,  # noqa: SIM401 - it would look up both
+            self.weight,
             self.padding_idx,
             self.max_norm,
             self.norm_type,

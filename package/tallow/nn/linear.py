@@ -53,9 +53,6 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        own: Any = self._parameters  # without `__getattr__`, except for parameters that a parametrization has replaced
-        if "weight" in own and "bias" in own:
-            return F.linear(input, own["weight"], own["bias"])
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -10,6 +10,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, InvalidKeyError, MissingNameError
 from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, Hooked
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from tallow.nn.registered import provide
 from tallow.nn.stateful import Stateful
 from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format
 
@@ -80,8 +81,10 @@ class Module(Hooked, Stateful):
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
             self._register(self._parameters, name, value)
+            provide(type(self), "parameter", name)
         elif isinstance(value, Module):
             self._register(self._modules, name, value)
+            provide(type(self), "module", name)
         elif isinstance(value, Buffer):
             self._register(self._buffers, name, value)  # in place of a parameter or module, which only this may replace
             self.register_buffer(name, value, persistent=value.persistent)
@@ -138,6 +141,7 @@ class Module(Hooked, Stateful):
         if not isinstance(param, Parameter | None):
             raise ArgumentTypeError(f"register_parameter {name!r}: {type(param).__name__} is not a Parameter or None")
         self._register(self._parameters, name, param)
+        provide(type(self), "parameter", name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a buffer under a name: a tensor that is part of the state but not trained. None reserves the name.
@@ -149,6 +153,7 @@ class Module(Hooked, Stateful):
         if not isinstance(tensor, Tensor | None):
             raise ArgumentTypeError(f"register_buffer {name!r}: {type(tensor).__name__} is not a Tensor or None")
         self._register(self._buffers, name, tensor)
+        provide(type(self), "buffer", name)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:

@@ -49,9 +49,6 @@ class LayerNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        own: Any = self._parameters  # without `__getattr__`, as in Linear
-        if "weight" in own and "bias" in own:
-            return F.layer_norm(input, self.normalized_shape, own["weight"], own["bias"], self.eps)
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:

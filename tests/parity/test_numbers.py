@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import enum
 from itertools import product
 
 import pytest
 
+import tallow as tl
 from tallow.ops import OPS
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
@@ -56,3 +58,17 @@ def test_numbers_in_other_calls(expression: str) -> None:
 
 def test_there_are_functions_to_test() -> None:
     assert {"add", "subtract", "true_divide", "floor_divide", "pow", "eq", "bitwise_and"} <= set(NAMES)
+
+
+def test_members_of_an_enum_are_integers_of_python() -> None:
+    class Factor(enum.IntEnum):
+        THREE = 3
+
+    for ours, theirs in (
+        (tl.ones(2) * Factor.THREE, torch.ones(2) * Factor.THREE),
+        (tl.add(tl.ones(2), Factor.THREE), torch.add(torch.ones(2), Factor.THREE)),
+        (tl.full((2,), Factor.THREE), torch.full((2,), Factor.THREE)),
+        (tl.ones(2, 3).sum(Factor.THREE - 2), torch.ones(2, 3).sum(Factor.THREE - 2)),
+    ):
+        assert ours.dtype.name == str(theirs.dtype).removeprefix("torch.")
+        assert ours.tolist() == theirs.tolist()

@@ -212,8 +212,7 @@ def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | No
         values.append(x.array)
         tensors.append(x)
         return
-    if isinstance(x, np.generic):
-        x = x.item()
+    x = x.item() if isinstance(x, np.generic) else plain_number(x)
     if not (isinstance(x, int | float) and i in op.numbers) and not (x is None and i in op.optional):
         expected = "a Tensor or a number" if i in op.numbers else "a Tensor"
         raise ArgumentTypeError(
@@ -236,7 +235,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         items = [as_int(x, "") if isinstance(x, Tensor) and is_int(x) else plain(x) for x in value]
         return value if all(map(is_, items, value)) else items if isinstance(value, list) else tuple(items)
+    value = plain_number(value)
     return as_int(value, "") if is_int(value) else value
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number of a subclass of int or float as one of Python's own, and anything else itself.
+
+    NumPy takes those of a subclass for numbers of 64 bits, which decide the dtype of the result.
+    """
+    if isinstance(value, int) and type(value) is not bool:
+        return int.__pos__(value)
+    return float.__pos__(value) if isinstance(value, float) else value
 
 
 def _is_plain(value: Any) -> bool:

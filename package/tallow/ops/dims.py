@@ -20,6 +20,8 @@ def as_int(value: Any, name: str) -> int:
         return value
     if isinstance(value, bool):
         raise ArgumentTypeError(f"{name}: expected an integer, got the bool {value}")
+    if isinstance(value, int):  # such as a size that `tallow.export` follows
+        return value
     try:
         return index(value)
     except TypeError:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import builtins
 import enum
+import json
 import operator
 import sys
 from dataclasses import dataclass
+from keyword import iskeyword
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -184,5 +186,6 @@ def _attribute(base: str, path: str) -> str:
     for name in path.split("."):
         if not name:
             raise ArgumentError(f"a target has an empty name: {path!r}")
-        base = f"{base}.{name}" if name.isidentifier() else f'getattr({base}, "{name}")'
+        is_plain = name.isidentifier() and not iskeyword(name)
+        base = f"{base}.{name}" if is_plain else f"getattr({base}, {json.dumps(name)})"
     return base

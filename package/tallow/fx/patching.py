@@ -63,10 +63,10 @@ class Patcher:
             self._undo.pop()()
 
     def method(self, cls: type, name: str, replacement: Callable[..., Any]) -> None:
-        """Replace a method of a class."""
-        before = cls.__dict__[name]
+        """Replace an attribute of a class, or add one."""
+        before = cls.__dict__.get(name, _MISSING)
         setattr(cls, name, replacement)
-        self._undo.append(lambda: setattr(cls, name, before))
+        self._undo.append(lambda: delattr(cls, name) if before is _MISSING else setattr(cls, name, before))
 
     def wrapped(self) -> None:
         """Replace the functions that `wrap` names."""

@@ -38,6 +38,7 @@ GUIDES = (
     ("Guides", "Data", "docs/data.md"),
     ("Guides", "Training", "docs/training.md"),
     ("Guides", "Graphs", "docs/fx.md"),
+    ("Guides", "Export", "docs/export.md"),
     ("Guides", "Keras", "docs/keras.md"),
     ("Guides", "Language models", "docs/language-models.md"),
     ("Guides", "Embeddings", "docs/embeddings.md"),
@@ -79,6 +80,7 @@ CORE = (
     *("tallow.distributions.transforms", "tallow.distributions.utils"),
     *("tallow.amp", "tallow.accelerator", "tallow.cuda"),
     *("tallow.cuda.amp", "tallow.backends", "tallow.distributed", "tallow.testing", "tallow.compiler", "tallow.jit"),
+    "tallow.export",
     *("tallow.fx", "tallow.fx.passes.graph_drawer", "tallow.fx.passes.shape_prop"),
     *("tallow.fx.passes.utils.matcher_utils", "tallow.fx.subgraph_rewriter"),
 )

@@ -150,6 +150,7 @@ LAZY = {  # imported at first use
     "default_generator": "tallow.random:default_generator",
     "distributed": "tallow.distributed",
     "distributions": "tallow.distributions",
+    "export": "tallow.export",
     "func": "tallow.func",
     "fx": "tallow.fx",
     "generation": "tallow.generation",

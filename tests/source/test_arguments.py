@@ -27,6 +27,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "compat.attention.sdpa_kernel": "backends set_priority",
         "compiler.compile": "dynamic",
         "compiler.disable": "recursive reason",
+        "export.capture.export": "strict",
         "func.*": "chunk_size retain_graph",
         "func.jacfwd": "randomness",
         "functions.casting.type": "non_blocking",
@@ -47,6 +48,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
+        "export.recorder.Recorder.*": "value backward",
         "functions.elementwise.is_conj": "input",
         "nn.utils.prune._Mask.__call__": "inputs",
         "distributions.transform*.log_abs_det_jacobian": "y",

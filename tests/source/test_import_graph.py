@@ -21,7 +21,7 @@ LAYERS = (
     ("ops",),
     ("autograd", "core", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
-    ("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "func", "fx", "jit", "testing"),
+    ("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "export", "func", "fx", "jit", "testing"),
     ("fused", "generation", "hub"),
     ("models",),
     ("peft", "serving", "training"),

@@ -154,6 +154,7 @@ class Recorder:
     reachable: dict[int, Tensor] = field(default_factory=dict)
     reason: str | None = None
     on_stop: Callable[[], None] | None = None
+    is_functional = False  # a plan may write to tensors without an op
     writes_seen: int = 0
     starts_from_one: bool = False
     _alive: list[Any] = field(default_factory=list)

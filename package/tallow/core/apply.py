@@ -152,6 +152,8 @@ def needs_gradient(operands: Sequence[Any]) -> bool:
 
 def is_recorded(*tensors: Tensor | None) -> bool:
     """Return whether an op on these tensors is recorded for backward, unless it has no derivative."""
+    if mode.tracer is not None and mode.tracer.is_functional:
+        return True  # an exported graph may be trained
     return mode.recording and needs_gradient(tensors)
 
 

@@ -12,6 +12,7 @@ from tallow import devices, dtypes
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import Array
 from tallow.errors import (
     ArgumentError,
@@ -104,6 +105,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
 
 
 @public("tl")
+@recorded_whole
 def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
     """Convert `data` to a tensor. A tensor or an array that has the dtype and device already is not copied."""
     if isinstance(data, Tensor):
@@ -135,6 +137,7 @@ def asarray(
 
 
 @public("tl")
+@recorded_whole
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """Create a tensor that shares memory with a NumPy array: writes to one are visible in the other."""
     if not isinstance(array, np.ndarray):
@@ -145,6 +148,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 @public("tl")
+@recorded_whole
 def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """Create a 1-d tensor that shares memory with bytes, a bytearray or any other buffer; `offset` is in bytes."""
     try:

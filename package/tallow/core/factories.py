@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from tallow.autograd.modes import mode
+from tallow.core.whole_calls import note_whole
 from tallow.core.write_out import resize_out, write_out
 from tallow.errors import ArgumentTypeError, DtypeError
 from tallow.ops.memory_format import layout, strided
@@ -24,6 +26,8 @@ def creates(function: F) -> F:
 
     @wraps(function)
     def creating(*args: Any, **kwargs: Any) -> Any:
+        if (tracer := mode.tracer) is not None and tracer.is_functional:
+            return tracer.whole(creating, args, kwargs)
         if are_absent(kwargs):
             return function(*args, **kwargs)
         order, out, is_pinned = (kwargs.pop(name, None) for name in KEYWORDS)
@@ -36,6 +40,7 @@ def creates(function: F) -> F:
             result = result.pin_memory()
         return result.requires_grad_(requires_grad) if requires_grad else result
 
+    note_whole(function)
     creating.takes_out = True  # type: ignore[attr-defined]  # `public` leaves it to this function
     return creating  # type: ignore[return-value]
 

@@ -8,6 +8,7 @@ from tallow import devices, dtypes
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, warn
 from tallow.functions.elementwise import where
 from tallow.functions.like import zeros_like
@@ -45,6 +46,7 @@ def _implicit_dim(name: str, input: Tensor) -> int:
 
 
 @public("tl F")
+@recorded_whole
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
@@ -71,6 +73,7 @@ def rrelu_(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: 
 
 
 @public("F")
+@recorded_whole
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Sample from the categorical distribution of `logits` along `dim`, as differentiable weights that sum to one.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, DtypeError
 from tallow.functions.dropout import check_probability, draw_keep
 from tallow.ops.attention import scaled_dot_product_attention as attention_op
@@ -11,6 +12,7 @@ from tallow.ops.attention import scores_shape
 
 
 @public("F")
+@recorded_whole
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

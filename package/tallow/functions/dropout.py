@@ -10,6 +10,7 @@ from tallow import devices
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ShapeError, warn
 from tallow.kernels import run
@@ -50,6 +51,7 @@ def _drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, sha
 
 
 @public("tl F")
+@recorded_whole
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability p and divide the others by 1 - p. Return the input if not `training`.
 
@@ -65,6 +67,7 @@ def _channels(input: Tensor, batched: bool) -> tuple[int, ...]:
 
 
 @public("F")
+@recorded_whole
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, L) or (C, L) -> the same"""
     if input.ndim not in (2, 3):
@@ -73,6 +76,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @public("F")
+@recorded_whole
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, H, W) -> the same
 
@@ -88,6 +92,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @public("F")
+@recorded_whole
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero whole channels.  Shapes: input (N, C, D, H, W) or (C, D, H, W) -> the same"""
     if input.ndim not in (4, 5):
@@ -98,6 +103,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @public("tl F")
+@recorded_whole
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Set elements to SELU's lowest value, then scale and shift all to keep mean 0 and variance 1.
 
@@ -107,6 +113,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 @public("tl F")
+@recorded_whole
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Apply `alpha_dropout` to whole channels.  Shapes: input (N, C, ...) -> the same"""
     if input.ndim < 2:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.ops.dims import as_int
 
@@ -85,6 +86,7 @@ class Term:
 
 
 @public("tl")
+@recorded_whole
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sum products of the operands' elements over dimensions named by letters.
 

@@ -6,10 +6,12 @@ import numpy as np
 
 from tallow import devices
 from tallow.autograd.graph import note_write
+from tallow.autograd.modes import mode
 from tallow.core.apply import apply
+from tallow.core.creation import arange
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
-from tallow.dtypes import Array, cast, dtype_of, widen
+from tallow.dtypes import Array, cast, dtype_of, int64, widen
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, UnsupportedError
 from tallow.ops.embedding import check_indices
 from tallow.ops.embedding import embedding as embedding_op
@@ -152,8 +154,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     checks = indices.size and (type(indices) is np.ndarray or num_classes == -1)  # on a GPU a check waits for it
     if checks and int(indices.min()) < 0:
         raise ShapeError("one_hot: class values must be non-negative")
+    is_exported = mode.tracer is not None and mode.tracer.is_functional
+    if is_exported and num_classes == -1:
+        mode.tracer.reads(indices, "one_hot() without num_classes")
     classes = int(indices.max()) + 1 if num_classes == -1 else num_classes
     if classes < 1 or (checks and int(indices.max()) >= classes):
         raise ShapeError(f"one_hot: class values must be smaller than num_classes {num_classes}")
+    if is_exported:
+        return (tensor[..., None] == arange(classes, device=tensor.device)).to(int64)
     xp = devices.array_module(indices)
     return wrap((indices[..., None] == xp.arange(classes, dtype=np.int64)).astype(np.int64))

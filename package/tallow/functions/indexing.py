@@ -117,13 +117,15 @@ def _is_integer(item: Any) -> bool:
 
 def _integer(item: Any, size: int, dim: int) -> int:
     i = _value_of(item) if devices.is_array(item) else as_int(item, "index")
-    if not -size <= i < size:
+    if type(i) is int and not -size <= i < size:  # NumPy checks a size that `tallow.export` follows
         raise DimensionError(f"index {i} is out of bounds for dimension {dim} with size {size}")
     return i
 
 
 def _value_of(item: Array) -> int:
     """Return the value of an integer tensor; it decides the place of a view, so a plan cannot repeat it."""
+    if mode.tracer is not None and mode.tracer.is_functional:
+        mode.tracer.reads(item, "an index of one place")
     return int(item)
 
 
@@ -307,7 +309,8 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         value = value.to(target.dtype)  # one value at the places of a mask, as masked_fill_
     if not value.ndim:
         value = convert(value, None, target.device)
-    if mode.batching is not None or (mode.recording and writes_history(target, (target, value))):
+    is_functional = mode.tracer is not None and mode.tracer.is_functional
+    if mode.batching is not None or is_functional or (mode.recording and writes_history(target, (target, value))):
         return apply_inplace(index_put, target, arrays, value, accumulate)
     put_at_once(target, arrays, value, accumulate)
     return target
@@ -315,6 +318,8 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
 
 def as_element(number: float, target: Tensor) -> Tensor:
     """Return a number as a zero-dim tensor of the target's dtype and device."""
+    if mode.tracer is not None and mode.tracer.is_functional:
+        return tensor(number, dtype=target.dtype, device=target.device)
     return wrap(placed(constant(number, target.dtype, "index_put_"), devices.array_module(target.physical().array)))
 
 

@@ -12,6 +12,7 @@ from tallow import devices
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ShapeError, UnsupportedError
 from tallow.ops import interpolation as kinds
 from tallow.ops.adaptive_pooling import adaptive_avg_pool
@@ -28,6 +29,7 @@ MODES = ("nearest", "nearest-exact", "area", *DIMS, "lanczos")
 
 
 @public("F")
+@recorded_whole
 def interpolate(
     input: Tensor,
     size: int | Sequence[int] | None = None,

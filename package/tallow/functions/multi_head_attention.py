@@ -72,8 +72,8 @@ def multi_head_attention_forward(
     if not is_batched:
         query, key, value = query[:, None], key[:, None], value[:, None]
         key_padding_mask = None if key_padding_mask is None else key_padding_mask[None]
-    length, batch, width = query.array.shape
-    source = key.array.shape[0]
+    length, batch, width = query.shape
+    source = key.shape[0]
     if is_causal and attn_mask is None:
         raise ShapeError(f"{NAME}: need attn_mask if specifying the is_causal hint")
     is_causal = is_causal and key_padding_mask is None and not need_weights
@@ -168,7 +168,7 @@ def _project(inputs: tuple[Tensor, Tensor, Tensor], weights: list[Tensor], bias:
     if len(weights) not in (1, 3):
         raise ShapeError(f"{NAME}: a projection weight is None that use_separate_proj_weight asks for")
     query, key, value = inputs
-    width = query.array.shape[-1]
+    width = query.shape[-1]
     if (len(weights) == 1 and weights[0].array.shape[:1] != (3 * width,)) or (
         bias is not None and bias.array.shape != (3 * width,)
     ):
@@ -182,7 +182,7 @@ def _project(inputs: tuple[Tensor, Tensor, Tensor], weights: list[Tensor], bias:
 
 def _split_heads(x: Tensor, heads: int) -> Tensor:
     """Split into heads: (T, N, D) -> (N, H, T, K)."""
-    length, batch, width = x.array.shape
+    length, batch, width = x.shape
     return x.reshape(length, batch, heads, width // heads).permute(1, 2, 0, 3)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError
 from tallow.ops import adaptive_pooling, pooling
 from tallow.ops.windows import IntOrInts, expect_filled, expect_spatial, sizes
@@ -358,36 +359,42 @@ def adaptive_avg_pool3d(input: Tensor, output_size: OutputSize) -> Tensor:
 
 
 @public("F")
+@recorded_whole
 def adaptive_max_pool1d(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool1d`."""
     return _adaptive_max_pool(1, return_indices, input, output_size)
 
 
 @public("F")
+@recorded_whole
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool1d`, and their indices in the flattened spatial dims."""
     return _adaptive_max_pool(1, True, input, output_size)
 
 
 @public("F")
+@recorded_whole
 def adaptive_max_pool2d(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool2d`."""
     return _adaptive_max_pool(2, return_indices, input, output_size)
 
 
 @public("F")
+@recorded_whole
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool2d`, and their indices in the flattened spatial dims."""
     return _adaptive_max_pool(2, True, input, output_size)
 
 
 @public("F")
+@recorded_whole
 def adaptive_max_pool3d(input: Tensor, output_size: OutputSize, return_indices: bool = False) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool3d`."""
     return _adaptive_max_pool(3, return_indices, input, output_size)
 
 
 @public("F")
+@recorded_whole
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool3d`, and their indices in the flattened spatial dims."""
     return _adaptive_max_pool(3, True, input, output_size)

@@ -12,6 +12,7 @@ from tallow.core.creation import Device, Dtype, as_size, default_or, int64_or, n
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.functions.filling import copy_
 from tallow.ops.checks import unsupported
@@ -215,6 +216,7 @@ def _in_order(drawn: Tensor, like: Tensor, order: memory_format | None, requires
 
 
 @public("tl Tensor")
+@recorded_whole
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Draw ones with the probabilities in the input, or all with probability `p`; zeros otherwise."""
     if p is None and not input.is_floating_point():
@@ -224,6 +226,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 
 @public("tl")
+@recorded_whole
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw from Poisson distributions with the rates in the input, in its dtype."""
     rates = input._host()
@@ -241,6 +244,7 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 
 
 @public("tl")
+@recorded_whole
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Draw the number of successes in `count` trials with success probability `prob`, in the dtype of count."""
     trials, p = count._host(), prob._host()
@@ -291,6 +295,7 @@ def _checked_std(std: Any, name: str) -> Any:
 
 
 @public("tl Tensor")
+@recorded_whole
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -100,7 +100,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     if not input.ndim:
         raise ShapeError("narrow: cannot be applied to a 0-dim tensor")
     dim = normalize_dim(dim, input.ndim, "narrow")
-    first, length, size = as_int(start, "narrow"), as_int(length, "narrow"), input.array.shape[dim]
+    first, length, size = as_int(start, "narrow"), as_int(length, "narrow"), input.shape[dim]
     if length < 0:
         raise ShapeError(f"narrow: length must be non-negative, got {length}")
     if not -size <= first <= size:
@@ -117,7 +117,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     if not input.ndim:
         raise DimensionError("select: cannot be applied to a 0-dim tensor")
     dim = normalize_dim(dim, input.ndim, "select")
-    index, size = as_int(index, "select"), input.array.shape[dim]
+    index, size = as_int(index, "select"), input.shape[dim]
     if not -size <= index < size:
         raise DimensionError(f"select: index {index} is out of range for dimension {dim} of size {size}")
     return apply(getitem, input, (*on_axis(dim, index), ...))

@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices
+from tallow.autograd.modes import mode
 from tallow.core.apply import apply
+from tallow.core.creation import arange, from_numpy
 from tallow.core.tensor import Tensor
-from tallow.dtypes import Array
+from tallow.dtypes import Array, float32, float64
 from tallow.errors import ArgumentError
 from tallow.nn import rope_scaling
 from tallow.nn.module import Module
@@ -81,6 +83,14 @@ class RotaryEmbedding(Module):
         cos, sin = ((self.amplitude * table).astype(np.float32) for table in (np.cos(angles), np.sin(angles)))
         return Tables(scaled, devices.move(cos, device), devices.move(sin, device))
 
+    def _computed_tables(self, length: int, device: devices.device) -> tuple[Tensor, Tensor]:
+        """Return what `tables` returns, computed by ops, for an exported graph: it has to know no length."""
+        scaled = rope_scaling.scaled_length(self.scaling, self.context, length)
+        radians = rope_scaling.frequencies(self.head_dim, self.base, self.scaling, self.context, scaled)
+        positions = arange(length, dtype=float32, device=device)
+        angles = (positions[:, None] * from_numpy(radians).to(device)).to(float64)
+        return (angles.cos() * self.amplitude).to(float32), (angles.sin() * self.amplitude).to(float32)
+
     def forward(self, x_BHTK: Tensor, start: int = 0, padding: npt.NDArray[np.int64] | None = None) -> Tensor:
         """Rotate by the positions `start`, `start` + 1, ...
 
@@ -89,7 +99,12 @@ class RotaryEmbedding(Module):
                 distance of two positions, so padding normally counts like text. If angles depend on the length of the
                 text, the text of each row begins at position 0 instead.
         """
-        cos, sin = self.tables(start + x_BHTK.shape[-2], x_BHTK.device)
+        cos: Any
+        sin: Any
+        if mode.tracer is not None and mode.tracer.is_functional:
+            cos, sin = self._computed_tables(start + x_BHTK.shape[-2], x_BHTK.device)
+        else:
+            cos, sin = self.tables(start + x_BHTK.shape[-2], x_BHTK.device)
         if x_BHTK.shape[-1] != self.head_dim:
             rotated, rest = x_BHTK[..., : self.head_dim], x_BHTK[..., self.head_dim :]
             return apply(cat, [self.forward(rotated, start, padding), rest], -1)

@@ -25,6 +25,7 @@ from tallow import data as data
 from tallow.random import default_generator as default_generator
 from tallow import distributed as distributed
 from tallow import distributions as distributions
+from tallow import export as export
 from tallow import func as func
 from tallow import fx as fx
 from tallow import generation as generation
@@ -81,6 +82,7 @@ __all__ = [
     "default_generator",
     "distributed",
     "distributions",
+    "export",
     "func",
     "fx",
     "generation",

@@ -39,7 +39,7 @@ class DecoderForSequenceClassification(DecoderHead):
         """
         last_B = last_tokens(input_ids, self.config.pad_token_id)
         hidden_BTD = self.base_model(input_ids, attention_mask)
-        return self.score(hidden_BTD[arange(len(last_B), device=last_B.device), last_B])
+        return self.score(hidden_BTD[arange(last_B.shape[0], device=last_B.device), last_B])
 
 
 def last_tokens(tokens_BT: Tensor, pad_token_id: int | None) -> Tensor:

@@ -145,6 +145,8 @@ def _unfit(x_BTD: Tensor, mask: Tensor | None) -> str | None:
         return "autograd records; call it under tl.no_grad()"
     if mode.autocast is not None:
         return "autocast is on"
+    if mode.tracer is not None and mode.tracer.is_functional:
+        return "the call is exported"
     x = x_BTD.array
     if type(x) is not np.ndarray or x.dtype != np.float32 or x.ndim != 3:
         return f"the input is {x_BTD.dtype.name} {tuple(x_BTD.shape)} on {x_BTD.device}, not float32 (B, T, D) on cpu"

@@ -239,7 +239,7 @@ class CLIPVisionEmbeddings(Module):
         project = self.patch_embedding
         check_image(pixels_BCYX, self.config, any_size=any_size)
         patches_BDYX = project(pixels_BCYX.to(project.weight.dtype))
-        first_B1D = self.class_embedding.expand(len(pixels_BCYX), 1, -1)
+        first_B1D = self.class_embedding.expand(pixels_BCYX.shape[0], 1, -1)
         x_BTD = apply(cat, (first_B1D, patches_BDYX.flatten(2).transpose(1, 2)), 1)
         return x_BTD + positions_of(self.position_embedding.weight, grid_of(self.config), *patches_BDYX.shape[2:])
 
@@ -290,7 +290,7 @@ class CLIPTextModel(CLIPTowerModel):
         x_BTD = self.final_layer_norm(x_BTD)
         end = self.config.eos_token_id
         ends_B = (input_ids if end == LEGACY_END else (input_ids == end).long()).argmax(-1)
-        return PooledOutput(x_BTD, x_BTD[arange(len(input_ids), device=input_ids.device), ends_B])
+        return PooledOutput(x_BTD, x_BTD[arange(input_ids.shape[0], device=input_ids.device), ends_B])
 
 
 class CLIPVisionModel(CLIPTowerModel):

@@ -121,7 +121,7 @@ class DropPath(Module):
     def forward(self, x_BTD: Tensor) -> Tensor:
         if not self.training or not self.p:
             return x_BTD
-        kept = ones((len(x_BTD), 1, 1), dtype=x_BTD.dtype, device=x_BTD.device)
+        kept = ones((x_BTD.shape[0], 1, 1), dtype=x_BTD.dtype, device=x_BTD.device)
         return x_BTD * F.dropout(kept, self.p)
 
 

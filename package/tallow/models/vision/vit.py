@@ -173,7 +173,7 @@ class ViTEmbeddings(Module):
         check_image(pixels_BCYX, self.config, any_size=any_size)
         patches_BDYX = project(pixels_BCYX.to(project.weight.dtype))
         x_BTD = apply(
-            cat, (self.cls_token.expand(len(pixels_BCYX), -1, -1), patches_BDYX.flatten(2).transpose(1, 2)), 1
+            cat, (self.cls_token.expand(pixels_BCYX.shape[0], -1, -1), patches_BDYX.flatten(2).transpose(1, 2)), 1
         )
         grid = grid_of(self.config)
         return self.dropout(x_BTD + positions_of(self.position_embeddings[0], grid, *patches_BDYX.shape[2:]))

@@ -1,0 +1,35 @@
+"""Functions that a recorded program calls as a whole.
+
+`tallow.export` records the ops of the table. Some functions are more than ops: they create tensors, draw random
+numbers, or compute sizes from their operands. A call of such a function is one node of a graph, and its ops are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import CodeType
+from typing import Any, TypeVar, cast
+
+from tallow.autograd.modes import mode
+
+F = TypeVar("F", bound=Callable[..., Any])
+WHOLE: set[CodeType] = set()  # the code of these functions
+
+
+def recorded_whole(function: F) -> F:
+    """Let a call of the function be one node of a recorded graph. A decorator, below `public`."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if (tracer := mode.tracer) is not None and tracer.is_functional:
+            return tracer.whole(call, args, kwargs)
+        return function(*args, **kwargs)
+
+    note_whole(function)
+    return cast(F, call)
+
+
+def note_whole(function: Callable[..., Any]) -> None:
+    """Take note that a function reports to the recorder by itself, as those that create tensors do."""
+    WHOLE.add(function.__code__)

@@ -1,0 +1,446 @@
+"""The recorder of one run: a node for each op of the table, in-place writes and views made functional.
+
+`mode.tracer` is a `Recorder` while the run lasts. The general way of `tallow.core.apply` reports each op to it, and
+`tallow.core.whole_calls` the functions that are one node although they are more than ops.
+
+Tensors are recognised by their arrays. An array that the recorder does not know, but that existed before the run, is a
+constant. Any other was made in a way that the recorder did not see, so that its values may depend on anything; it is an
+error to use it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from tallow import devices, dtypes
+from tallow.autograd.modes import mode, no_grad
+from tallow.autograd.writes import owner_of, writes
+from tallow.core.apply import apply_generally, inplace_generally
+from tallow.core.arguments import Prepared
+from tallow.core.overrides import is_array_code
+from tallow.core.size import Size
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import TallowError, TraceError
+from tallow.export.sizes import INSIDE, Symbolic, caller_of_sizes, check_size, second_of, sym_size, symbolic
+from tallow.export.targets import DRAWS, FROM_DATA, op_target, whole_target
+from tallow.export.views import scatter
+from tallow.fx.graph import Graph
+from tallow.fx.node import Node
+from tallow.fx.passes.shape_prop import TensorMetadata
+from tallow.ops.memory_format import layout, memory_format
+from tallow.ops.table import OPS, Op
+from tallow.random import default_generator
+
+MOST_NUMBERS = 16  # in a node; a longer list becomes a constant
+LITERALS = (int, float, str, bool, bytes, type(None), type(...), dtypes.dtype, devices.device, memory_format, layout)
+# Ops whose values have a shape that depends on the elements of their operands.
+_DATA_SHAPED = "argwhere bincount masked_select nonzero_tuple unique unique_consecutive"
+RUNS = "tallow.export.capture"  # the module that calls the program
+LAYERS = "tallow.nn."  # named only if no module of the program is left
+DATA_SHAPED = frozenset(_DATA_SHAPED.split())
+
+
+@dataclass
+class View:
+    """The call that made a view from its parent.
+
+    Attributes:
+        args, kwargs: the arguments after the parent, as those of nodes.
+        index: which of several values it is.
+    """
+
+    op: Op
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    index: int | None
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor of the run.
+
+    Attributes:
+        array: its array, which stays alive, so that no other gets its id.
+        node: computes it. After a write to the memory, the node of the value that it has then.
+        second: the tensor at the other sizes; None if no size varies.
+        is_constant: it does not depend on arguments, parameters, buffers and random numbers.
+        parent, view: of a view: the tensor that it is made from, and how.
+        version: of a base: the number of writes to its memory. Of a view: the version that its node is of.
+        input: the name of the input that it is, or None.
+    """
+
+    array: Any
+    node: Node
+    second: Tensor | None
+    is_constant: bool = False
+    parent: Value | None = None
+    view: View | None = None
+    version: int = 0
+    input: str | None = None
+
+    @property
+    def base(self) -> Value:
+        """The tensor that owns the memory."""
+        value = self
+        while value.parent is not None:
+            value = value.parent
+        return value
+
+
+class Recorder:
+    """Records a run as a graph.
+
+    Args:
+        graph: gets the nodes; it has the inputs already.
+        varies: sizes are declared to vary, so that each op also runs at other sizes.
+        before: id of an array -> a tensor that existed before the run.
+        add_constant: makes such a tensor an input of the graph, and returns its node.
+    """
+
+    is_functional = True  # unlike those of a plan: writes have to be ops
+
+    def __init__(
+        self, graph: Graph, varies: bool, before: dict[int, Tensor], add_constant: Callable[[Tensor], Node]
+    ) -> None:
+        self.graph, self.varies, self.before, self.add_constant = graph, varies, before, add_constant
+        self.values: dict[int, Value] = {}
+        self.writes_seen = writes.last
+        self._generator_state: Any = None  # of the run at the other sizes
+        self._decided: set[Any] = set()
+        self._sizes: dict[tuple[Value, int], Node] = {}
+
+    # ------------------------------------------------------------------------------------------------------- values
+
+    def add(self, tensor: Tensor, node: Node, second: Tensor | None, is_constant: bool = False) -> Value:
+        """Take note of a tensor and the node that computes it."""
+        array = tensor.array
+        value = self.values[id(array)] = Value(array, node, second, is_constant)
+        value.input = node.name if node.op == "placeholder" else None
+        if "tensor_meta" not in node.meta:
+            strides = tuple(s // array.itemsize for s in array.strides)
+            shape = Size(array.shape)
+            node.meta["tensor_meta"] = TensorMetadata(shape, tensor.dtype, False, strides, None, False, {})
+        return value
+
+    def value_of(self, array: Any) -> Value:
+        """Return what is known of an array.  Raises: TraceError for one that no recorded call made"""
+        value = self.values.get(id(array))
+        if value is not None and value.array is array:
+            return value
+        tensor = self.before.get(id(array))
+        if tensor is None or tensor.array is not array:
+            raise TraceError(
+                f"export: an array of shape {tuple(array.shape)} was not made by an op{self.place()}",
+                hint="make it with functions of tallow; or before the call, as a buffer or an attribute of the module",
+            )
+        constant = tensor.detach()
+        return self.add(constant, self.add_constant(constant), wrap(array.copy()) if self.varies else None, True)
+
+    def read(self, value: Value) -> Node:
+        """Return the node of a tensor's value now."""
+        base = value.base
+        if value.parent is not None and value.version != base.version:
+            value.node = self._of_view(value, self.read(value.parent))
+            value.version = base.version
+        return value.node
+
+    def _of_view(self, value: Value, parent: Node) -> Node:
+        view: Any = value.view
+        node = self.graph.call_function(op_target(view.op), (parent, *view.args), view.kwargs)
+        return node if view.index is None else self.graph.call_function(operator.getitem, (node, view.index))
+
+    def write(self, value: Value, node: Node) -> None:
+        """Let a tensor, and all that share its memory, have a new value."""
+        chain = [value]
+        while (parent := chain[-1].parent) is not None:
+            self.read(parent)
+            chain.append(parent)
+        nodes = [node]
+        for child, parent in pairwise(chain):
+            nodes.append(scatter(self, child, parent, nodes[-1]))
+        base = chain[-1]
+        base.version += 1
+        for member, new in zip(chain, nodes, strict=True):
+            member.node, member.version = new, base.version
+        base.is_constant = False
+
+    # ---------------------------------------------------------------------------------------------------- arguments
+
+    def argument(self, x: Any) -> Any:
+        """Return an argument of a call as that of a node."""
+        if isinstance(x, Tensor) or devices.is_array(x):
+            return self.read(self.value_of(x.array if isinstance(x, Tensor) else x))
+        if isinstance(x, Symbolic):
+            return x.node()
+        if isinstance(x, np.generic):
+            return x.item()
+        if isinstance(x, list | tuple):
+            parts = [self.argument(part) for part in x]
+            return parts if isinstance(x, list) else tuple(parts)
+        if isinstance(x, slice):
+            return slice(self.argument(x.start), self.argument(x.stop), self.argument(x.step))
+        if isinstance(x, LITERALS):
+            return x
+        if isinstance(x, type | np.dtype):
+            return dtypes.as_dtype(x)
+        raise TraceError(f"export: an argument is a {type(x).__name__}, which a graph cannot hold{self.place()}")
+
+    def second(self, x: Any) -> Any:
+        """Return an argument of a call as it is at the other sizes."""
+        if isinstance(x, Tensor):
+            return self.value_of(x.array).second
+        if devices.is_array(x):
+            tensor = self.value_of(x).second
+            return None if tensor is None else tensor.array
+        if isinstance(x, list | tuple) and not isinstance(x, Symbolic):
+            parts = [self.second(part) for part in x]
+            return parts if isinstance(x, list) else tuple(parts)
+        if isinstance(x, slice):
+            return slice(self.second(x.start), self.second(x.stop), self.second(x.step))
+        return second_of(x)
+
+    def _depends(self, x: Any) -> bool:
+        """Return whether there is a tensor among arguments that is not constant."""
+        if isinstance(x, Tensor) or devices.is_array(x):
+            return not self.value_of(x.array if isinstance(x, Tensor) else x).base.is_constant
+        return isinstance(x, list | tuple) and any(map(self._depends, x))
+
+    def _at_other_sizes(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """Return the result of a call at the other sizes; None if no size varies."""
+        if not self.varies:
+            return None
+        args, kwargs = self.second(tuple(args)), {key: self.second(x) for key, x in kwargs.items()}
+        try:
+            with self.paused(), no_grad():
+                return call(*args, **kwargs)
+        except TallowError as error:
+            raise TraceError(
+                f"export: {name} works at the example's sizes only{self.place()}; at others: {error}",
+                hint="use sizes of the arguments, such as x.shape[0], in place of numbers; or do not declare the Dim",
+            ) from error
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Record nothing in the block."""
+        mode.tracer = None
+        try:
+            yield
+        finally:
+            mode.tracer = self
+            self.writes_seen = writes.last
+
+    # -------------------------------------------------------------------------------------------------------- calls
+
+    def op(
+        self, op: Op, given: tuple[Any, dict[str, Any]], ready: Prepared, value: Any, backward: Any, result: Any
+    ) -> None:
+        """Record an op that is not in place."""
+        self.check_writes()
+        args, kwargs = given
+        if op.name in DATA_SHAPED or (op.name == "take_at" and any(_is_mask(x) for x in ready.call[1])):
+            raise TraceError(
+                f"export: the shape of {op.name}'s result depends on values{self.place()}",
+                hint="use tl.where or a multiplication by the mask",
+            )
+        second = self._at_other_sizes(op.name, lambda *a, **k: apply_generally(op, *a, **k), args, kwargs)
+        node_args, node_kwargs = self.arguments(args, kwargs)
+        node = self._call(op_target(op), node_args, node_kwargs)
+        is_constant = not self._depends(args) and not self._depends(list(kwargs.values()))
+        several = not isinstance(result, Tensor)
+        made = self._results(op.name, node, result, second, is_constant)
+        for index, (output, value_made) in enumerate(zip(result if several else (result,), made, strict=True)):
+            source = next((t for t in ready.tensors if t is not None and _share(t.array, output.array)), None)
+            if source is not None:
+                value_made.parent = self.value_of(source.array)
+                value_made.view = View(op, node_args[1:], node_kwargs, index if several else None)
+                value_made.version = value_made.base.version
+
+    def _results(self, name: str, node: Node, result: Any, second: Any, is_constant: bool) -> list[Value]:
+        """Take note of what a call returned: a tensor, or several."""
+        if isinstance(result, Tensor):
+            return [self.add(result, node, second, is_constant)]
+        if not isinstance(result, list | tuple) or not all(isinstance(x, Tensor) for x in result):
+            raise TraceError(f"export: {name} returns a {type(result).__name__}{self.place()}")
+        if self.varies and len(second) != len(result):
+            raise TraceError(f"export: the number of {name}'s results depends on a size{self.place()}")
+        parts = [self.graph.call_function(operator.getitem, (node, i)) for i in range(len(result))]
+        seconds = second if self.varies else [None] * len(result)
+        return [self.add(*each, is_constant) for each in zip(result, parts, seconds, strict=True)]
+
+    def arguments(self, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of a call as those of a node."""
+        return self.argument(tuple(args)), {key: self.argument(x) for key, x in kwargs.items()}
+
+    def _call(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        node = self.graph.call_function(target, args, kwargs)
+        node.meta["stack_trace"] = self.place().strip(" ()")
+        return node
+
+    def inplace(
+        self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, backward: Any
+    ) -> None:
+        """Record an op that has written to its first operand."""
+        self.writes_seen = writes.last
+        args, kwargs = given
+        self._at_other_sizes(f"{op.name}_", lambda *a, **k: inplace_generally(op, *a, **k), (target, *args), kwargs)
+        node_args, node_kwargs = self.arguments((target, *args), kwargs)
+        node = self._call(op_target(op), node_args, node_kwargs)
+        if any(t is not None and t.dtype is not target.dtype for t in ready.tensors):
+            node = self._call(op_target(OPS["to_dtype"]), (node, target.dtype), {})
+        self.write(self.value_of(target.array), node)
+
+    def whole(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function and record the call as one node."""
+        self.check_writes()
+        if kwargs.get("out") is not None:
+            raise TraceError(f"export: {function.__name__} writes to out={self.place()}", hint="use the result")
+        if "inplace" in (signature := inspect.signature(function)).parameters:
+            bound = signature.bind(*args, **kwargs)
+            if bound.arguments.pop("inplace", False):
+                target: Any = bound.args[0]
+                value = self.whole(function, bound.args, bound.kwargs)
+                return value if value is target else target.copy_(value)
+        with self.paused():
+            result = function(*args, **kwargs)
+        if any(result is x for x in args):
+            return result
+        if function.__name__ in FROM_DATA and not _is_short(args):
+            self.add(result, self.add_constant(result), result.detach() if self.varies else None, True)
+            return result
+        second = self._at_other_sizes(function.__name__, self._drawing(function), args, kwargs)
+        node = self._call(whole_target(function), *self.arguments(args, kwargs))
+        is_constant = function.__name__ not in DRAWS and not self._depends([*args, *kwargs.values()])
+        self._results(function.__name__, node, result, second, is_constant)
+        return result
+
+    def _drawing(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with random numbers of its own: the run at other sizes repeats the seed."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if function.__name__ not in DRAWS:
+                return function(*args, **kwargs)
+            before = default_generator.get_state()
+            default_generator.set_state(self._generator_state)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._generator_state = default_generator.get_state()
+                default_generator.set_state(before)
+
+        return call
+
+    def start(self) -> None:
+        """Take note of the state of the random numbers."""
+        self._generator_state = default_generator.get_state()
+        self.writes_seen = writes.last
+
+    def check_writes(self) -> None:
+        """Raise TraceError if a tensor was written without an op."""
+        if writes.last != self.writes_seen:
+            raise TraceError(f"export: a tensor was written to without an op{self.place()}", hint="use x.copy_(...)")
+
+    # -------------------------------------------------------------------------------------------- what is not an op
+
+    def stop(self, reason: str) -> None:
+        """Raise TraceError: the run does what a graph cannot hold."""
+        raise TraceError(f"export: the program calls for {reason}{self.place()}")
+
+    @property
+    def sweep(self) -> Any:
+        """Raise TraceError: the run calls for a backward pass."""
+        return self.stop("a backward pass")
+
+    def reads(self, array: Any, how: str) -> None:
+        """Raise TraceError if the values of an array are not the same in every run."""
+        if not self.value_of(array).base.is_constant:
+            raise TraceError(
+                f"export: {how} asks for a value that is not known yet{self.place()}",
+                hint="compute with tensors (tl.where, masks) instead of deciding by their values",
+            )
+
+    def shape_of(self, tensor: Tensor) -> Size:
+        """Return the shape of a tensor, with a SymInt for each size that varies."""
+        value = self.values.get(id(tensor.array))
+        if value is None or value.second is None or value.second.array.shape == tensor.array.shape:
+            return Size(tensor.array.shape)
+        return Size([self.size(value, dim) for dim in range(tensor.array.ndim)])
+
+    def size(self, value: Value, dim: int) -> Any:
+        """Return the size of one dim."""
+
+        def make() -> Node:
+            if (value, dim) not in self._sizes:
+                self._sizes[value, dim] = self.graph.call_function(sym_size, (self.read(value), dim))
+            return self._sizes[value, dim]
+
+        first = value.array.shape[dim]
+        second = first if value.second is None else value.second.array.shape[dim]
+        return first if first == second else symbolic(self, first, second, make)
+
+    def decide(self, function: Callable[..., Any], left: Any, right: Any, first: bool, second: bool) -> None:
+        """Take note that a comparison of sizes decides. Raises: TraceError if it differs at other sizes."""
+        if (caller := caller_of_sizes()) == "ops":
+            return
+        comparison = f"{_shown(left)} {function.__name__} {_shown(right)}"
+        if first != second:
+            raise TraceError(
+                f"export: the program goes another way at other sizes ({comparison}){self.place()}",
+                hint="do not declare the Dim, or narrow it by min and max so that it always goes the same way",
+            )
+        is_same = second_of(left) == second_of(right) and first == (function in (operator.eq, operator.le, operator.ge))
+        if caller == "functions" or is_same:
+            return
+        nodes = tuple(x.node() if isinstance(x, Symbolic) else x for x in (left, right))
+        if (function, nodes) not in self._decided:
+            self._decided.add((function, nodes))
+            condition = self.graph.call_function(function, nodes)
+            self.graph.call_function(check_size, (condition, first, f"{comparison}{self.place()}"))
+
+    def place(self) -> str:
+        """Return the line of the program that runs, for a message."""
+        frame, innermost = inspect.currentframe(), None
+        while frame is not None:
+            module = frame.f_globals.get("__name__", "")
+            if module == RUNS:
+                frame = innermost  # nothing but layers of tallow
+                break
+            if module.startswith(LAYERS):
+                innermost = innermost or frame
+            elif not is_array_code(frame) and not module.startswith(INSIDE):
+                break
+            frame = frame.f_back
+        if frame is None:
+            return ""
+        path = frame.f_code.co_filename
+        line = linecache.getline(path, frame.f_lineno).strip()
+        where = f"{path.rpartition('/')[2]}:{frame.f_lineno}, in {frame.f_code.co_name}"
+        return f" ({where}{f': {line}' if line else ''})"
+
+
+def _is_mask(x: Any) -> bool:
+    return x is not None and x.dtype == bool
+
+
+def _share(a: Any, b: Any) -> bool:
+    """Return whether two arrays are of one memory."""
+    return type(a) is type(b) and owner_of(a) is owner_of(b)
+
+
+def _is_short(data: Any) -> bool:
+    """Return whether a node can hold the data of a tensor: nodes, and a few numbers."""
+    if isinstance(data, list | tuple):
+        return len(data) <= MOST_NUMBERS and all(map(_is_short, data))
+    return isinstance(data, Tensor | int | float)
+
+
+def _shown(x: Any) -> str:
+    return f"a size ({x.first})" if isinstance(x, Symbolic) else repr(x)

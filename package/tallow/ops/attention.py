@@ -15,11 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tallow import dtypes
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, widen
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
+from tallow.ops.second_order import Derived
 from tallow.ops.table import Array, Index, Result, op
 
 BLOCK_SCORES = 2**22  # elements of a block of scores: 16 MiB in float32
@@ -239,6 +241,26 @@ def scaled_dot_product_attention(
         return *gradients(g), None if bias is None else lambda: in_blocks().bias_gradient(g)
 
     return y, backward
+
+
+@scaled_dot_product_attention.definition(unneeded="q k v mask stats gradients")
+def _(
+    *, query: Derived, key: Derived, value: Derived, bias: Derived, allowed: Derived, keep: Derived, boost: float,
+    is_causal: bool, scale: float, groups: int,
+) -> Derived:  # fmt: skip
+    if groups > 1:
+        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
+    scores = query @ key.transpose(-1, -2) * scale
+    if bias is not None:
+        scores = scores + bias
+    hidden = None if allowed is None else ~allowed
+    if is_causal:
+        hidden = query.new_ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool).triu(1)
+    if hidden is None:
+        weights = scores.softmax(-1)
+    else:  # by a finite number, because a query may see no key at all
+        weights = scores.masked_fill(hidden, -1e30).softmax(-1).masked_fill(hidden, 0)
+    return (weights if keep is None else weights * keep * boost) @ value
 
 
 def _without_dropout(

@@ -6,6 +6,7 @@ from tallow.errors import ShapeError
 from tallow.kernels import run
 from tallow.ops.checks import refuse_bool
 from tallow.ops.rows import as_rows
+from tallow.ops.second_order import Derived, Unread
 from tallow.ops.table import Array, Result, op
 
 
@@ -54,3 +55,10 @@ def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = N
         )
 
     return y.reshape(*input1.shape[:-1], o), backward
+
+
+@bilinear.definition(unneeded="left right has_bias")
+def _(*, input1: Derived, input2: Derived, weight: Derived, bias: Unread, o: int, i: int, j: int) -> Derived:
+    half_way = input1.reshape(-1, i) @ weight.permute(1, 0, 2).reshape(i, o * j)
+    y = (half_way.reshape(-1, o, j) @ input2.reshape(-1, j, 1)).reshape(-1, o)
+    return y if bias is None else y + bias

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 from tallow.devices import array_module
 from tallow.dtypes import widen
@@ -14,13 +15,14 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
 from tallow.ops.memory_format import standard_order
-from tallow.ops.normalization import standardize_backward
+from tallow.ops.normalization import scaled_and_shifted, standardize_backward, standardized
+from tallow.ops.second_order import Derived, Unread
 from tallow.ops.table import Array, Index, Ints, Result, op
 
 
-def per_channel(parameter: Array, ndim: int) -> Array:
-    """Reshape (C) to (C, 1, ...), to broadcast with (N, C, ...)."""
-    return parameter.reshape(-1, *[1] * (ndim - 2))
+def per_channel(parameter: Any, ndim: int) -> Any:
+    """Reshape (C) to (C, 1, ...), to broadcast with (N, C, ...). The parameter is an array, a tensor or None."""
+    return None if parameter is None else parameter.reshape(-1, *[1] * (ndim - 2))
 
 
 def check_channels(name: str, input: Array, *parameters: Array | None) -> None:
@@ -62,6 +64,16 @@ def batch_norm_in_training(
         )
     y, mean, var, backward = _normalize(input, input.shape[:2], 0, weight, bias, eps)
     return (y, mean[0], var[0]), backward
+
+
+def _of_channels_by_ops(
+    *, input: Derived, channels: Ints, shared: int, weight: Derived, bias: Unread, eps: float
+) -> Derived:
+    y = standardized(_by_position(input, channels), (shared, len(channels)), eps).reshape(input.shape)
+    return scaled_and_shifted(y, per_channel(weight, input.ndim), per_channel(bias, input.ndim))
+
+
+batch_norm_in_training.definition(_of_channels_by_ops, unneeded="mean var has_bias")
 
 
 def _normalize(
@@ -151,6 +163,13 @@ def batch_norm_in_evaluation(
     return standard_order(y), backward
 
 
+@batch_norm_in_evaluation.definition(unneeded="scale has_bias")
+def _(*, input: Derived, mean: Derived, r: Derived, weight: Derived, bias: Unread) -> Derived:
+    ndim = input.ndim
+    normal = (input - per_channel(mean, ndim)) * per_channel(r, ndim)
+    return scaled_and_shifted(normal, per_channel(weight, ndim), per_channel(bias, ndim))
+
+
 @op("tl F", dtypes="mixed", batched="itself")
 def group_norm(
     input: Array, num_groups: int, weight: Array | None = None, bias: Array | None = None, eps: float = 1e-5
@@ -167,3 +186,6 @@ def group_norm(
     channels = (input.shape[0], num_groups, input.shape[1] // num_groups)
     y, _, _, backward = _normalize(input, channels, 2, weight, bias, eps)
     return y, backward
+
+
+group_norm.definition(_of_channels_by_ops, unneeded="mean var has_bias")

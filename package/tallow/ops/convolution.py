@@ -9,7 +9,7 @@ Letters: N batch, C channels in, O channels out; `kernel`, `out`, ... sizes of t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from tallow.devices import array_module
@@ -18,6 +18,8 @@ from tallow.kernels import kernel, run
 from tallow.kernels.table import PLANS
 from tallow.ops.checks import refuse_bool
 from tallow.ops.convolution_maps import VolumeMap, WindowMap, is_of_images
+from tallow.ops.maps import product_map
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import (
     IntOrInts,
@@ -27,6 +29,8 @@ from tallow.ops.windows import (
     sizes,
     spans,
 )
+
+Settings = tuple[Sizes, Sizes, Sizes, int]  # stride, zeros before, dilation, groups
 
 
 def _convolution(
@@ -226,6 +230,40 @@ def _transposed(
     )
 
 
+def _gradients(
+    g: Derived, *, x: Derived, weight: Derived, settings: Settings, is_batch: bool, has_bias: bool
+) -> Gradients:
+    """Return the gradients of a convolution as tensors."""
+    g, x = (g, x) if is_batch else (g.unsqueeze(0), x)
+    maps = _form(settings, weight.shape, x.shape[2:], g.shape[2:])
+    of_x = product_map.call(weight, g, maps, 0)
+    of_bias = g.sum((0, *range(2, g.ndim))) if has_bias else None
+    return [of_x if is_batch else of_x.squeeze(0), product_map.call(x, g, maps, 1), of_bias]
+
+
+def _gradients_of_transposed(
+    g: Derived, *, x: Derived, weight: Derived, settings: Settings, is_batch: bool, has_bias: bool
+) -> Gradients:
+    """Return the gradients of a transposed convolution as tensors."""
+    g, x = (g, x) if is_batch else (g.unsqueeze(0), x)
+    maps = _form(settings, weight.shape, g.shape[2:], x.shape[2:])
+    of_x = product_map.call(g, weight, maps, 2)
+    of_bias = g.sum((0, *range(2, g.ndim))) if has_bias else None
+    return [of_x if is_batch else of_x.squeeze(0), product_map.call(g, x, maps, 1), of_bias]
+
+
+def _form(settings: Settings, weight: Sizes, spatial: Sizes, out: Sizes) -> Sequence[Callable[[Array, Array], Array]]:
+    """Return the maps of the form Σ y ⊙ convolution(x, w) in x, w and y, for `product_map`.
+
+    In a transposed convolution x is the gradient, and y the input.
+    """
+    return (
+        lambda w, y: run("convolution_dx", y, w, *settings, spatial),
+        lambda x, y: run("convolution_dw", x, y, *settings, weight),
+        lambda x, w: run("convolution", x, w, None, *settings, out),
+    )
+
+
 @op("tl F", halves=True, batched="itself")
 def conv1d(
     input: Array,
@@ -249,6 +287,9 @@ def conv1d(
     Raises:  ShapeError for channels that do not fit, or a kernel larger than the padded input
     """
     return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+conv1d.second(_gradients, x="input", unneeded="d_input d_weight")
 
 
 @op("tl F", halves=True, batched="itself")
@@ -276,6 +317,9 @@ def conv2d(
     return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
+conv2d.second(_gradients, x="input", unneeded="d_input d_weight")
+
+
 @op("tl F", halves=True, batched="itself")
 def conv3d(
     input: Array,
@@ -301,6 +345,9 @@ def conv3d(
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
+conv3d.second(_gradients, x="input", unneeded="d_input d_weight")
+
+
 @op("tl F", batched="itself")
 def conv_transpose1d(
     input: Array,
@@ -319,6 +366,9 @@ def conv_transpose1d(
              (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
     """
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+conv_transpose1d.second(_gradients_of_transposed, x="input", unneeded="d_input d_weight spatial")
 
 
 @op("tl F", batched="itself")
@@ -341,6 +391,9 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
+conv_transpose2d.second(_gradients_of_transposed, x="input", unneeded="d_input d_weight spatial")
+
+
 @op("tl F", batched="itself")
 def conv_transpose3d(
     input: Array,
@@ -359,3 +412,6 @@ def conv_transpose3d(
              (O, *out), out = (spatial - 1) · stride - 2 · padding + dilation · (kernel - 1) + output_padding + 1
     """
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+conv_transpose3d.second(_gradients_of_transposed, x="input", unneeded="d_input d_weight spatial")

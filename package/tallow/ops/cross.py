@@ -7,6 +7,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.dims import normalize_dim
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
 
@@ -32,3 +33,8 @@ def linalg_cross(input: Array, other: Array, *, dim: int = -1) -> Result:
         raise ShapeError(f"linalg.cross: dim {dim} must have length 3, got {input.shape} and {other.shape}")
     np.broadcast_shapes(input.shape, other.shape)
     return _cross(input, other, axis), lambda g: (lambda: _cross(other, g, axis), lambda: _cross(g, input, axis))
+
+
+@linalg_cross.second
+def _(g: Derived, *, input: Derived, other: Derived, axis: int) -> Gradients:
+    return [linalg_cross.call(other, g, dim=axis), linalg_cross.call(g, input, dim=axis)]

@@ -15,6 +15,8 @@ from tallow.ops.axis_index import on_axis, places, take
 from tallow.ops.checks import expect_float
 from tallow.ops.half_gradients import Roundable
 from tallow.ops.indexing import FEW, check_places
+from tallow.ops.maps import linear_map
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Index, Result, op
 
 INDICES = tuple(np.dtype(kind) for kind in (np.int64, np.int32, np.uint8))
@@ -161,6 +163,30 @@ def cross_entropy_of_classes(
     return loss, backward
 
 
+@cross_entropy_of_classes.second(unneeded="is_last highest total")
+def _(
+    g: Derived, *, input: Derived, axis: int = -1, unit: Array | float = 1.0, arguments: tuple[Any, ...] = ()
+) -> Gradients:
+    if not arguments:  # no classes
+        return [input * 0]
+    rows, target, weight, ignore_index, smoothing = arguments
+    rows = widen(rows)
+    targets = Targets(None, rows, target, weight, ignore_index)
+    shares = array_module(rows).zeros_like(rows)  # of the negative log-probabilities in the losses
+    targets.add(shares, targets.share * (1 - smoothing))
+    if smoothing:
+        shares += targets.valid[..., None] * (1 if weight is None else weight) * (smoothing / rows.shape[-1])
+    of_logs = _times_shares(g, shares * unit)
+    probabilities = input.movedim(axis, -1).softmax(-1)
+    return [(probabilities * of_logs.sum(-1, keepdim=True) - of_logs).movedim(-1, axis)]
+
+
+def _times_shares(g: Derived, shares: Array) -> Derived:
+    """Return g, the gradient of each row's loss or of their sum, times the shares of its classes (..., C)."""
+    axes = -1 if g.ndim else None
+    return linear_map.call(g, lambda h: h[..., None] * shares, lambda h: (h * shares).sum(axis=axes))
+
+
 def _loss_without_classes(input: Array, axis: int, reduction: str) -> Result:
     """Return the loss for no classes, and so no rows: the sum or mean of no losses."""
     xp = array_module(input)
@@ -297,3 +323,11 @@ def nll_loss_of_classes(
         return (d,)
 
     return loss, backward
+
+
+@nll_loss_of_classes.second
+def _(g: Derived, *, targets: Targets, unit: Array | float, shape: tuple[int, ...]) -> Gradients:
+    xp = array_module(targets.share)
+    shares = xp.zeros(shape, targets.share.dtype)
+    targets.add(shares, xp.where(targets.valid, targets.share * unit, 0))
+    return [-_times_shares(g, xp.moveaxis(shares, targets.axis, -1)).movedim(-1, targets.axis)]

@@ -8,9 +8,11 @@ from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
+from tallow.ops.activation import hardtanh, logsigmoid
 from tallow.ops.checks import expect_float, refuse_bool
 from tallow.ops.filling import put_number
 from tallow.ops.formulas import formula
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import at_least, select
 from tallow.ops.table import Array, Index, Result, op
 
@@ -25,6 +27,12 @@ def squared_error(input: Array, target: Array) -> Result:
         return g, lambda: -g
 
     return _squared_error(input, target), backward
+
+
+@squared_error.second
+def _(g: Derived, *, input: Derived, target: Derived) -> Gradients:
+    slope = 2 * (input - target)
+    return [g * slope, -g * slope]
 
 
 @formula
@@ -52,6 +60,9 @@ def absolute_error(input: Array, target: Array) -> Result:
     return xp.abs(d), backward
 
 
+absolute_error.piecewise(in_steps=True)
+
+
 @op("", dtypes="promote", batched="elementwise")
 def huber_error(input: Array, target: Array, delta: float) -> Result:
     """Return d² / 2 where |d| < delta, else delta (|d| - delta / 2),  d = input - target, broadcast.
@@ -65,6 +76,12 @@ def huber_error(input: Array, target: Array, delta: float) -> Result:
         return g, lambda: -g
 
     return _huber_error(input, target, delta), backward
+
+
+@huber_error.second
+def _(g: Derived, *, input: Derived, target: Derived, delta: float) -> Gradients:
+    slope = hardtanh.call(input - target, -delta, delta)
+    return [g * slope, -g * slope]
 
 
 @formula
@@ -108,6 +125,12 @@ def binary_cross_entropy(input: Array, target: Array) -> Result:
     return -(target * log_p + (1 - target) * log_q), backward
 
 
+@binary_cross_entropy.second
+def _(g: Derived, *, input: Derived, target: Derived) -> Gradients:
+    variance = (input * (1 - input)).clamp(min=1e-12)
+    return [g * (input - target) / variance, g * ((-input).log1p() - input.log())]
+
+
 @op("", dtypes="promote", batched="elementwise")
 def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: Index = None) -> Result:
     """Return the binary cross entropy for p = sigmoid(x), without overflow.
@@ -134,6 +157,12 @@ def binary_cross_entropy_with_logits(input: Array, target: Array, pos_weight: In
     return (1 - target) * input + weight * softplus(), backward
 
 
+@binary_cross_entropy_with_logits.second(unneeded="weight pos_weight")
+def _(g: Derived, *, input: Derived, target: Derived, surplus: Derived) -> Gradients:
+    of_input = 1 - target - (surplus * target + 1) * (-input).sigmoid()
+    return [g * of_input, g * (-surplus * logsigmoid.call(input) - input)]
+
+
 @formula
 def _logits_backward(g: Array, x: Array, t: Array, weight: Array | float) -> Array:
     return g * (1 - t - weight / (1 + array_module(x).exp(x)))
@@ -153,6 +182,15 @@ def kl_divergence(input: Array, target: Array, log_target: bool = False) -> Resu
         return lambda: -g * target, lambda: g * (select(target == 0, 0, xp.log(target) + 1) - input)
 
     return value, backward
+
+
+@kl_divergence.second
+def _(g: Derived, *, input: Derived, target: Derived, t: Array | None = None) -> Gradients:
+    if t is not None:  # of a logarithm
+        t = target.exp()
+        return [-g * t, g * t * (target - input + 1)]
+    of_logarithm = (target.log() + 1).masked_fill(target.detach() == 0, 0)
+    return [-g * target, g * (of_logarithm - input)]
 
 
 @op("")

@@ -13,6 +13,7 @@ from tallow.ops.checks import expect_float
 from tallow.ops.dims import as_ints
 from tallow.ops.memory_format import standard_order
 from tallow.ops.rows import as_rows
+from tallow.ops.second_order import Derived, Unread
 from tallow.ops.table import Array, Ints, Result, op
 
 Axes = int | tuple[int, ...]
@@ -60,6 +61,12 @@ def rms_norm(input: Array, normalized_shape: Ints, weight: Array | None = None, 
         return dx.reshape(input.shape), None if weight is None else dw.reshape(weight.shape)
 
     return standard_order(y.reshape(input.shape)), backward
+
+
+@rms_norm.definition(unneeded="x weight_row")
+def _(*, input: Derived, dims: int, weight: Derived, eps: float) -> Derived:
+    y = input * ((input * input).mean(tuple(range(-dims, 0)), keepdim=True) + eps) ** -0.5
+    return y if weight is None else y * weight
 
 
 def _reciprocal_rms(x: Array, eps: float, axes: Axes = -1) -> Array:
@@ -122,6 +129,24 @@ def layer_norm(
         )
 
     return y, backward
+
+
+@layer_norm.definition(unneeded="bias_shape")
+def _(*, input: Derived, normalized_shape: Ints, weight: Derived, bias: Unread, eps: float) -> Derived:
+    dims = tuple(range(-len(as_ints(normalized_shape, "layer_norm")), 0))
+    return scaled_and_shifted(standardized(input, dims, eps), weight, bias)
+
+
+def standardized(x: Derived, dims: tuple[int, ...], eps: float) -> Derived:
+    """Return (x - mean) / sqrt(var + eps) over some dims of a tensor."""
+    centred = x - x.mean(dims, keepdim=True)
+    return centred * ((centred * centred).mean(dims, keepdim=True) + eps) ** -0.5
+
+
+def scaled_and_shifted(y: Derived, weight: Derived | None, bias: Derived | None) -> Derived:
+    """Return y ⊙ weight + bias of tensors, either of which may be absent."""
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
 
 
 def standardize(x: Array, eps: float, axes: Axes = -1) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ from tallow.autograd.recorded import decompositions as decompositions
 from tallow.autograd.recorded import elementwise as elementwise
 from tallow.autograd.recorded import grid_sample as grid_sample
 from tallow.autograd.recorded import layers as layers
-from tallow.autograd.recorded import losses as losses
 from tallow.autograd.recorded import piecewise as piecewise
 from tallow.autograd.recorded import products as products
 from tallow.autograd.recorded import rearranging as rearranging

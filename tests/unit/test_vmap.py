@@ -39,10 +39,12 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def batch_of(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def batch_of(op: str, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return inputs of one kind for all elements: numbers of the same signs, indices in the same range."""
     if x.dtype.kind == "f":
         return np.stack([x, x * 0.5, x * 0.75])
+    if op == "searchsorted":  # integers stay in order
+        return np.stack([x + i for i in range(SIZE)])
     return np.stack([np.roll(x.reshape(-1), i).reshape(x.shape) for i in range(SIZE)])
 
 
@@ -57,7 +59,7 @@ def dims_of(case: Case) -> Iterator[tuple[int | None, ...]]:
 
 def computed(case: Case, dims: tuple[int | None, ...], is_batch: bool) -> list[Any] | None:
     """Return the results of a case and the gradients of its inputs; None if a result is no tensor."""
-    inputs = [tl.tensor(batch_of(x) if d == 0 else x) for x, d in zip(case.inputs, dims, strict=True)]
+    inputs = [tl.tensor(batch_of(case.op, x) if d == 0 else x) for x, d in zip(case.inputs, dims, strict=True)]
     for x in inputs:
         x.requires_grad_(case.grad and x.is_floating_point())
     if is_batch:

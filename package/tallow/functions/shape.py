@@ -189,7 +189,7 @@ def repeat_interleave(
     dim = normalize_dim(dim, input.ndim, "repeat_interleave")
     size = input.array.shape[dim] if input.ndim else 1
     counts = repeats.array if isinstance(repeats, Tensor) else repeats
-    places = interleaved_places(counts, size, array_module(input.array))
+    places = interleaved_places(counts, size, array_module(input.physical().array))
     if output_size is not None and output_size != places.size:
         raise ShapeError(f"repeat_interleave: the repeats sum to {places.size}, not to output_size {output_size}")
     return input.index_select(dim, wrap(places))

@@ -120,7 +120,7 @@ def leaky_relu_backward_array(g: Array, x: Array, slope: float) -> Array:
     return select(x > 0, g, g * slope)
 
 
-@op("tl Tensor F")
+@op("tl Tensor F", batched="itself")
 def prelu(input: Array, weight: Array) -> Result:
     """Return x where it is positive and weight · x elsewhere, with one weight for all channels or one per channel.
 

@@ -10,7 +10,7 @@ from tallow.ops.second_order import Derived, Unread
 from tallow.ops.table import Array, Result, op
 
 
-@op("tl F")
+@op("tl F", batched="itself")
 def bilinear(input1: Array, input2: Array, weight: Array, bias: Array | None = None) -> Result:
     """Return y_o = Σ_ij input1_i weight_oij input2_j + bias_o.
 

@@ -19,7 +19,7 @@ BY_SIZE = "use_mm_for_euclid_dist_if_necessary"
 FEW = 25  # maximum rows for which PyTorch, and so tallow, takes differences: exact where points are close
 
 
-@op("tl", refuses="half", batched="leading")
+@op("tl", refuses="half", batched="itself")
 def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) -> Result:
     """Return y_ij = ‖x1_i - x2_j‖_p for each pair of vectors.
 

@@ -119,7 +119,7 @@ def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -
     return standard_order(take_places(x, places, dim).reshape(index.shape)), backward
 
 
-@op(dtypes="keep")
+@op(dtypes="keep", batched="itself")
 def take(input: Array, index: Index) -> Result:
     """Return the elements of the flattened input at these positions; negative positions count from the end.
 

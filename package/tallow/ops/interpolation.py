@@ -19,7 +19,7 @@ MOST_BITS = 22  # after the point of a weight
 CUBIC = -0.75  # Keys' a for bicubic; the anti-aliased filter uses -0.5. Both as in PyTorch
 
 
-@op("")
+@op("", batched="itself")
 def resample(input: Array, taps: Sequence[Taps]) -> Result:
     """Compute weighted sums along each of the last dims, one entry of `taps` per dim."""
     axes = range(-len(taps), 0)

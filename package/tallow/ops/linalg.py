@@ -203,7 +203,7 @@ def _solve(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Ref
     return leave(x), backward
 
 
-@op("linalg", refuses="half")
+@op("linalg", refuses="half", batched="itself")
 def linalg_solve_triangular(
     A: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Result:
@@ -231,7 +231,7 @@ def linalg_solve_triangular(
     return _solve(name, transposed(a), B, (transposed, transposed), lambda da: triangle(transposed(da), offset))
 
 
-@op(refuses="half")
+@op(refuses="half", batched="itself")
 def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
     """Return X in A X = input, where A = L Lᵀ, or Lᵀ L if `upper`. The other triangle of L is not read.
 

@@ -191,7 +191,7 @@ def _quantile(
     return xp.moveaxis(value, axis, 0).reshape(shape), backward
 
 
-@op(reads_per_operand=False)
+@op(reads_per_operand=False, batched="itself")
 def quantile(
     input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:
@@ -203,7 +203,7 @@ def quantile(
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
 
-@op(reads_per_operand=False)
+@op(reads_per_operand=False, batched="itself")
 def nanquantile(
     input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:

@@ -237,7 +237,7 @@ def _check_slices(input: Array, dim: int, places: Array, source: Array, name: st
         )
 
 
-@op("tl Tensor Tensor_")
+@op("tl Tensor Tensor_", batched="itself")
 def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Scalar = 1) -> Result:
     """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate.
 
@@ -265,7 +265,7 @@ def index_add(input: Array, dim: int, index: Index, source: Array, *, alpha: Sca
 index_add.moves()
 
 
-@op("tl Tensor Tensor_", dtypes="keep")
+@op("tl Tensor Tensor_", dtypes="keep", batched="itself")
 def index_copy(input: Array, dim: int, index: Index, source: Array) -> Result:
     """Return a copy in which slice index[i] along `dim` is source[i].
 
@@ -304,7 +304,7 @@ def _zero_along(g: Array, dim: int, places: Array) -> Array:
     return d_input
 
 
-@op("tl Tensor Tensor_", dtypes="first")
+@op("tl Tensor Tensor_", dtypes="first", batched="itself")
 def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> Result:
     """Return a copy in which the slices `index` along `dim` have one value; negative indices count from the end."""
     dim = normalize_dim(dim, input.ndim, "index_fill")

@@ -55,7 +55,7 @@ def _search(sequence: Array, values: Array, side: str, sorter: Any = None) -> Ar
     return _search_rows(sequence, values, side)
 
 
-@op("tl", dtypes="promote")
+@op("tl", dtypes="promote", batched="itself")
 def searchsorted(
     sorted_sequence: Array,
     input: Array | Scalar,

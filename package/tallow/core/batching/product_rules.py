@@ -10,6 +10,7 @@ from tallow.core.batching.tensors import aligned, batched
 from tallow.core.tensor import Tensor, wrap
 from tallow.ops.channel_normalization import group_norm
 from tallow.ops.matmul import matmul
+from tallow.ops.selection import where
 from tallow.ops.table import OPS
 
 
@@ -67,11 +68,32 @@ def _qr(call: Call) -> Any:
 @rule("linalg_solve")
 def _solve(call: Call) -> Any:
     a, b = call.args
-    if b.ndim != 1 and (b.ndim != a.ndim or a.ndim != 2):
+    if not call["left"]:
         return NotImplemented
-    is_vector = b.ndim == 1
-    y = call.run(call.full(a), call.full(b.unsqueeze(-1) if is_vector else b))
+    is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+    b = b.unsqueeze(-1) if is_vector else b
+    y = call.run(*_matrices(call, a, b))
     return y.squeeze(-1) if is_vector else y
+
+
+@rule("linalg_solve_triangular", "cholesky_solve", "cdist")
+def _pairs(call: Call) -> Any:
+    """Give both the batch dim: the dims before those of the matrices broadcast."""
+    a, b = _matrices(call, *call.args[:2])
+    return call.run(a, b, *call.args[2:])
+
+
+def _matrices(call: Call, *operands: Tensor) -> list[Tensor]:
+    rank = max(x.ndim for x in operands)
+    return [aligned(call.level, x, rank) for x in operands]
+
+
+@rule("bilinear")
+def _bilinear(call: Call) -> Any:
+    a, b, weight, bias = call.args
+    if call.is_batched(weight) or call.is_batched(bias):
+        return NotImplemented
+    return call.run(call.full(a), call.full(b), weight, bias)
 
 
 @rule("scaled_dot_product_attention")
@@ -140,6 +162,15 @@ def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> Ten
     return y if bias is None else y + bias
 
 
+@rule("prelu")
+def _prelu(call: Call) -> Any:
+    x, weight = call.args
+    if call.first_is_alone and (x.ndim > 1 or weight.numel() == 1):
+        return of_samples(x.value, min(x.ndim, 2), lambda y: call.run(y, weight))
+    weight = weight.reshape((-1, *[1] * (x.ndim - 2)) if weight.numel() > 1 else ())
+    return call.compose(lambda: apply(where, x > 0, x, x * weight))
+
+
 # -------------------------------------------------------------------------------------------------------- convolution
 
 
@@ -171,6 +202,12 @@ def _patches(call: Call) -> Any:
     x = call.args[0]
     count = x.ndim - (3 if call.op.name == "unfold" else 2) + 1
     return of_samples(x.value, count, lambda y: call.run(y, *call.args[1:]))
+
+
+@rule("resample")
+def _resample(call: Call) -> Any:
+    x, taps = call.args
+    return of_samples(x.value, x.ndim - len(taps), lambda y: call.run(y, taps))
 
 
 @rule("max_unpool")

@@ -120,6 +120,32 @@ def _median(call: Call) -> Any:
     return getattr(flat, call.op.name.removesuffix("_of_all"))(1)[0]
 
 
+@rule("quantile", "nanquantile")
+def _quantile(call: Call) -> Any:
+    x, q, dim = call.args[:3]
+    if not call.first_is_alone or not x.ndim or (dim is None and call["keepdim"]):
+        return NotImplemented
+    value = x.value.flatten(1) if dim is None else x.value
+    dim = 1 if dim is None else normalize_dim(dim, x.ndim, call.op.name) + 1
+    y = call.run(value, q, dim, *call.args[3:])
+    return y.movedim(1, 0) if isinstance(q, Tensor) and q.ndim else y
+
+
+@rule("searchsorted")
+def _searchsorted(call: Call) -> Any:
+    """Search the values of all elements in one sequence, or those of each in its own."""
+    sequence, values = call.args
+    sorter = call.kwargs.get("sorter")
+    if not isinstance(values, Tensor) or sorter is not None:
+        return NotImplemented
+    if not call.is_batched(sequence) and sequence.ndim == 1:
+        return call.run(sequence, values.value)
+    if sequence.ndim == 1:
+        flat = call.run(sequence.value, call.full(values).reshape(call.level.size, -1))
+        return flat.reshape(call.level.size, *values.shape)
+    return call.run(call.full(sequence), call.full(values))
+
+
 @rule("masked_fill")
 def _masked_fill(call: Call) -> Any:
     x, mask, value = call.args
@@ -203,10 +229,42 @@ def _index_put(call: Call) -> Any:
     x, arrays, values, accumulate = call.args
     places = [i for i, a in enumerate(arrays) if a is not None]
     is_adjacent = places == list(range(places[0], places[-1] + 1))
-    if not is_adjacent or any(call.is_batched(arrays[i]) or _is_mask(arrays[i]) for i in places):
+    if not is_adjacent or any(_is_mask(arrays[i]) for i in places):
         return NotImplemented
-    rank = x.ndim - len(places) + max(arrays[i].ndim for i in places)
-    return call.run(call.full(x), (None, *arrays), aligned(call.level, values, rank), accumulate)
+    rank = max(arrays[i].ndim for i in places)
+    first: Any = None
+    index = list(arrays)
+    if any(call.is_batched(arrays[i]) for i in places):
+        if places[0]:
+            return NotImplemented
+        first = arange(call.level.size, device=x.device).reshape(call.level.size, *[1] * rank)
+        index = [None if a is None else aligned(call.level, a, rank) for a in arrays]
+    values = aligned(call.level, values, x.ndim - len(places) + rank)
+    return call.run(call.full(x), (first, *index), values, accumulate)
+
+
+@rule("take")
+def _take(call: Call) -> Any:
+    x, index = call.args
+    return call.compose(lambda: x.reshape(-1)[index])
+
+
+@rule("index_add", "index_copy", "index_fill")
+def _index_add(call: Call) -> Any:
+    """Shift `dim`; places that differ between the elements go to `scatter`."""
+    x, dim, index, source = call.args
+    if not x.ndim or index.ndim != 1 or (call.op.name == "index_fill" and call.is_batched(source)):
+        return NotImplemented
+    dim = normalize_dim(dim, x.ndim, call.op.name)
+    if not call.is_batched(index):
+        source = source if call.op.name == "index_fill" else call.full(source)
+        return call.run(call.full(x), dim + 1, index, source)
+    if call.op.name == "index_fill" or source.ndim != x.ndim:
+        return NotImplemented
+    places = index.reshape([-1 if i == dim else 1 for i in range(x.ndim)]).expand(source.shape).long()
+    if call.op.name == "index_copy":
+        return call.compose(lambda: x.scatter(dim, places, source))
+    return call.compose(lambda: x.scatter_add(dim, places, source * call["alpha"]))
 
 
 @rule("embedding")
@@ -217,8 +275,9 @@ def _embedding(call: Call) -> Any:
         return NotImplemented
     if not call.is_batched(weight):
         return call.run(places.value, weight, padding)
-    if padding is not None:
-        return NotImplemented
     rows, width = weight.shape
+    if padding is not None:  # this row gets no gradient
+        is_row = (arange(rows, device=weight.device) == padding % rows).unsqueeze(1)
+        weight = apply(selection.where, is_row, weight.detach(), weight)
     first = (arange(call.level.size, device=weight.device) * rows).reshape(call.level.size, *[1] * places.ndim)
     return call.run(call.full(places) + first, weight.value.reshape(-1, width))

@@ -6,56 +6,29 @@ Tensors are converted and written in parts of some rows, so a file may be larger
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import prod
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from tallow import dtypes
 from tallow.core.tensor import Tensor
-from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.io.atomic import atomic_write
-from tallow.io.gguf_layout import ALIGNMENT, ARRAY, MAGIC, MAX_DIMENSIONS, PLAIN, SCALARS, STRING, TYPES, data_bytes
+from tallow.io.gguf_layout import ALIGNMENT, ARRAY, MAGIC, MAX_DIMENSIONS, PLAIN, SCALARS, STRING, TYPES
+from tallow.io.gguf_weights import Target, weights_of
 from tallow.io.source import Path
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.kernels.quantized.gguf_blocks import FORMATS
-from tallow.kernels.quantized.gguf_quantize import quantize
 
 VERSION = 3
-PART = 2**20  # elements converted at a time
 NUMBERS = {name: number for number, name in TYPES.items()}
 PLAIN_NAMES = {dtype: name for name, dtype in PLAIN.items()}
 KINDS = {code: kind for kind, code in SCALARS.items()}  # struct's code -> type of a metadata value
 # Ranges of integers in metadata, in the order of preference: single numbers, and items of arrays, as in gguf-py.
 SINGLE = ("I", "i", "Q", "q")
 ITEMS = ("i", "q", "Q")
-
-
-@dataclass(frozen=True)
-class Target:
-    """A tensor as it will be in the file.
-
-    Attributes:
-        format: a name in TYPES, such as "F16" or "Q4_K".
-        get: returns the tensor when it is its turn, or a matrix of blocks of `format`, with all rows one below another.
-        importance: of the columns, for `quantize`.
-        finite: whether to refuse weights that are infinite or NaN even if they need no conversion.
-    """
-
-    format: str
-    shape: tuple[int, ...]
-    get: Callable[[], Tensor | BlockMatrix]
-    importance: Array | None = None
-    finite: bool = False
-
-    @property
-    def bytes(self) -> int:
-        """The size of the data in bytes."""
-        return data_bytes(self.format, self.shape)
 
 
 def save(
@@ -106,7 +79,7 @@ def write(targets: Mapping[str, Target], metadata: Mapping[str, Any], file: Bina
     start = b"".join(header)
     file.write(start + bytes(-len(start) % ALIGNMENT))
     for name, target in targets.items():
-        for part in _parts(name, target):
+        for part in target.get().data(name, target):
             file.write(part.data)
         file.write(bytes(-target.bytes % ALIGNMENT))
 
@@ -126,50 +99,19 @@ def check(name: str, format: str, shape: tuple[int, ...]) -> None:
 
 
 def _target(name: str, value: Any, format: str | None) -> Target:
-    if isinstance(value, BlockMatrix):
-        if format not in (None, value.format):
-            raise ArgumentError(f"tensor {name!r:.200} is in {value.format} already, not {format}")
-        return Target(value.format, value.shape, lambda: value)
-    if not isinstance(value, Tensor):
+    if not isinstance(value, Tensor | BlockMatrix):
         raise ArgumentTypeError(
             f"{name!r:.200} is {type(value).__name__}, not a Tensor", hint="wrap it: tl.from_numpy(array)"
         )
-    if format is None and value.dtype not in PLAIN_NAMES:
-        raise ArgumentTypeError(f"tensor {name!r:.200} is {value.dtype.name}, which GGUF lacks", hint="convert it")
-    return Target(format or PLAIN_NAMES[value.dtype], tuple(value.shape), lambda: value)
-
-
-def _parts(name: str, target: Target) -> Iterator[Array]:
-    """Yield the data of a tensor, some rows at a time."""
-    value = target.get()
-    rows = (prod(target.shape[:-1]), target.shape[-1]) if isinstance(value, BlockMatrix) else target.shape
-    if tuple(value.shape) != rows:
-        raise ArgumentError(f"tensor {name!r:.200} has the shape {tuple(value.shape)}, not {target.shape}")
-    if isinstance(value, BlockMatrix):
-        yield np.ascontiguousarray(value.blocks)
-        return
-    array = value.detach().cpu().array
-    rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 else array.reshape(1, -1)
-    step = max(PART // max(rows.shape[1], 1), 1)
-    for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        if target.format in FORMATS:
-            yield _quantised(name, part, target)
-            continue
-        dtype = PLAIN[target.format]
-        converted = dtypes.cast(part, dtype)
-        if (target.finite or dtype is not value.dtype) and not np.isfinite(dtypes.widen(converted)).all():
-            raise ArgumentError(
-                f"tensor {name!r:.200} has weights that are infinite, NaN, or beyond the range of {target.format}"
-            )
-        yield np.ascontiguousarray(converted)
-
-
-def _quantised(name: str, rows: Array, target: Target) -> Array:
-    try:
-        return quantize(target.format, dtypes.widen(rows), target.importance)
-    except ArgumentError as error:
-        raise ArgumentError(f"tensor {name!r:.200}: {error}") from None
+    weights = weights_of(value)
+    own = weights.format
+    if own is not None and format not in (None, own):
+        raise ArgumentError(f"tensor {name!r:.200} is in {own} already, not {format}")
+    chosen = format or own or PLAIN_NAMES.get(weights.floats().dtype)
+    if chosen is None:
+        dtype = weights.floats().dtype.name
+        raise ArgumentTypeError(f"tensor {name!r:.200} is {dtype}, which GGUF lacks", hint="convert it")
+    return Target(chosen, weights.shape, lambda: weights)
 
 
 def _string(text: str) -> bytes:

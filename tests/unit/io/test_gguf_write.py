@@ -10,7 +10,7 @@ import pytest
 
 import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.io import gguf, gguf_write
+from tallow.io import gguf, gguf_weights
 from tallow.io.gguf_layout import PLAIN
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.kernels.quantized.gguf_quantize import QUANTIZERS, quantize
@@ -57,7 +57,7 @@ def test_tensors_are_converted(format: str, dtype: tl.dtype, tmp_path: Path) -> 
 
 def test_parts_make_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     gguf.save({"x": tl.tensor(matrix(9))}, tmp_path / "whole.gguf", types={"x": "Q4_K"})
-    monkeypatch.setattr(gguf_write, "PART", 1024)
+    monkeypatch.setattr(gguf_weights, "PART", 1024)
     gguf.save({"x": tl.tensor(matrix(9))}, tmp_path / "parts.gguf", types={"x": "Q4_K"})
     assert (tmp_path / "parts.gguf").read_bytes() == (tmp_path / "whole.gguf").read_bytes()
 

@@ -60,7 +60,7 @@ class BlockMatrix(QuantizedMatrix):
         """The bytes and the weights of a block."""
         if self.format in HALF_FORMATS:
             return F16.itemsize, 1
-        layout = FORMATS[self.format.removesuffix(SUFFIX)]
+        layout = FORMATS[self.stored_format]
         return layout.record.itemsize, layout.weights
 
     @property
@@ -84,21 +84,25 @@ class BlockMatrix(QuantizedMatrix):
         chosen = to_host(self._stored(index))
         if self.is_half:
             return array_module(self.blocks).asarray(widen(chosen.view(HALF_FORMATS[self.format])))
-        name = self.format.removesuffix(SUFFIX)
-        weights = dequantize(name, chosen.reshape(-1)).reshape(*chosen.shape[:-1], self.shape[1])
+        weights = dequantize(self.stored_format, chosen.reshape(-1)).reshape(*chosen.shape[:-1], self.shape[1])
         return array_module(self.blocks).asarray(weights)
 
     def _stored(self, index: Any) -> Array:
         """Return the bytes of rows as they are in a file."""
         if not self.is_interleaved:
             return self.blocks[index]
-        return separated_rows(self.blocks, self.format.removesuffix(SUFFIX), index)
+        return separated_rows(self.blocks, self.stored_format, index)
 
     @property
     def is_interleaved(self) -> bool:
         """True if the rows are interleaved."""
         return self.format.endswith(SUFFIX)
 
+    @property
+    def stored_format(self) -> str:
+        """The format of the rows as in a file."""
+        return self.format.removesuffix(SUFFIX)
+
     def separated(self) -> BlockMatrix:
         """Return the matrix with its rows as in a file: itself, or new memory if they are interleaved."""
-        return BlockMatrix(self._stored(slice(None)), self.format.removesuffix(SUFFIX)) if self.is_interleaved else self
+        return BlockMatrix(self._stored(slice(None)), self.stored_format) if self.is_interleaved else self

@@ -19,7 +19,8 @@ from tallow.io.atomic import atomic_write
 from tallow.io.gguf import GGUF
 from tallow.io.gguf_layout import ALIGNMENT_KEY, FOREIGN
 from tallow.io.gguf_shards import COUNT, NUMBER, TENSORS
-from tallow.io.gguf_write import Target, write
+from tallow.io.gguf_weights import Floats, Target, Weights, joined, weights_of
+from tallow.io.gguf_write import write
 from tallow.io.source import Path
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models.causal_lm import CausalLM
@@ -43,7 +44,7 @@ class Part(NamedTuple):
     """A tensor of a model: its shape, and a function that returns it."""
 
     shape: tuple[int, ...]
-    get: Callable[[], Tensor | BlockMatrix]
+    get: Callable[[], Weights]
 
 
 def save_gguf(
@@ -123,7 +124,7 @@ def gguf_form(model: PretrainedModel) -> tuple[dict[str, Any], dict[str, Part]]:
     names, settings = names_of(model), settings_of(model)
     metadata: dict[str, Any] = {"general.architecture": names.architecture, "general.type": "model"}
     metadata |= {f"{names.architecture}.{key}": value for key, value in settings.values.items() if value is not None}
-    vectors = {name: Part(array.shape, _getter(wrap(array))) for name, array in settings.vectors.items()}
+    vectors = {name: _whole(Floats(wrap(array))) for name, array in settings.vectors.items()}
     return {**metadata, **settings.general}, _parts(model, names) | vectors
 
 
@@ -140,7 +141,7 @@ def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
         else:
             value = tensor.detach()
         if not (names.architecture == "bert" and name.startswith("pooler.")):
-            parts.setdefault(file_name(name, names), []).append(_part(name, value, model, names))
+            parts.setdefault(file_name(name, names), []).append(_part(name, weights_of(value), model, names))
     return {
         name: _together(each) if ".*." in (names.from_gguf(name) or "") else each[0] for name, each in parts.items()
     }
@@ -148,33 +149,26 @@ def _parts(model: PretrainedModel, names: GGUFNames) -> dict[str, Part]:
 
 def _together(experts: Sequence[Part]) -> Part:
     """Return the matrices of all experts as one tensor."""
-
-    def get() -> Tensor | BlockMatrix:
-        values = [expert.get() for expert in experts]
-        first = values[0]
-        if all(isinstance(value, BlockMatrix) and value.format == first.format for value in values):
-            return BlockMatrix(np.concatenate([value.blocks for value in values]), first.format)
-        arrays = [value.widen() if isinstance(value, BlockMatrix) else value.cpu().array for value in values]
-        return wrap(np.stack(arrays))
-
-    return Part((len(experts), *experts[0].shape), get)
+    return Part((len(experts), *experts[0].shape), lambda: joined([expert.get() for expert in experts]))
 
 
-def _part(name: str, value: Tensor | BlockMatrix, model: PretrainedModel, names: GGUFNames) -> Part:
+def _whole(weights: Weights) -> Part:
+    return Part(weights.shape, lambda: weights)
+
+
+def _part(name: str, weights: Weights, model: PretrainedModel, names: GGUFNames) -> Part:
     """Return a tensor of the state dict in the form of the file; models.py reads that form."""
     module = names.parts(name)[1]
-    shape = tuple(value.shape)
+    shape = weights.shape
     if (rows := _rows(name, shape[0], model, names)) is not None:
-        return Part((len(rows), *shape[1:]), lambda: _selected(value, rows))
-    if isinstance(value, BlockMatrix):  # of a transposed weight, if the module is transposed
-        return Part(shape, _getter(value))
+        return Part((len(rows), *shape[1:]), lambda: weights.selected(rows))
     if module in names.transposed and len(shape) == 2:
-        return Part(shape[::-1], lambda: value.detach().T)
+        return _whole(weights.turned())
     if module in names.vectors:
-        return Part(shape[1:], lambda: value.detach()[0])
+        return Part(shape[1:], lambda: Floats(weights.floats()[0]))
     if names.norm_offset and name.endswith("norm.weight"):
-        return Part(shape, lambda: value.detach().float() + names.norm_offset)
-    return Part(shape, _getter(value))
+        return Part(shape, lambda: Floats(weights.floats().float() + names.norm_offset))
+    return _whole(weights)
 
 
 def _rows(name: str, count: int, model: PretrainedModel, names: GGUFNames) -> Array | None:
@@ -187,17 +181,6 @@ def _rows(name: str, count: int, model: PretrainedModel, names: GGUFNames) -> Ar
     if isinstance(model, RobertaModel) and name == POSITIONS:
         return np.arange(count - model.context_length, count)
     return None
-
-
-def _selected(value: Tensor | BlockMatrix, rows: Array) -> Tensor | BlockMatrix:
-    if isinstance(value, BlockMatrix):
-        value = value.separated()
-        return BlockMatrix(value.blocks[rows], value.format)
-    return wrap(value.detach().cpu().array[rows])
-
-
-def _getter(value: Tensor | BlockMatrix) -> Callable[[], Tensor | BlockMatrix]:
-    return lambda: value.separated() if isinstance(value, BlockMatrix) else value
 
 
 def file_name(name: str, names: GGUFNames) -> str:
@@ -233,23 +216,21 @@ def _targets(
     }
 
 
-def _fitting(part: Part, format: str) -> Callable[[], Tensor | BlockMatrix]:
+def _fitting(part: Part, format: str) -> Callable[[], Weights]:
     """Return a function that returns blocks only if they are of this format."""
     shape, get = part
 
-    def fitting() -> Tensor | BlockMatrix:
-        value = get()
-        if not isinstance(value, BlockMatrix) or value.format == format:
-            return value
-        return wrap(value.widen().reshape(shape))
+    def fitting() -> Weights:
+        weights = get()
+        return weights if weights.format in (None, format) else Floats(weights.floats().reshape(shape))
 
     return fitting
 
 
 def _of_file(file: GGUF, name: str, format: str, importance: Array | None) -> Target:
-    def get() -> Tensor | BlockMatrix:
+    def get() -> Weights:
         matrix = file.matrix(name)
-        return matrix if matrix is not None and matrix.format == format else file[name]
+        return weights_of(matrix if matrix is not None and matrix.format == format else file[name])
 
     return Target(format, file.info(name).shape, get, importance)
 

@@ -42,6 +42,9 @@ def diagonal(input: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Res
     return diagonal_view(input, offset, dim1, dim2), backward
 
 
+diagonal.linear(lambda x, *, offset, dim1, dim2: x.diagonal(offset, dim1, dim2), unneeded="shape")
+
+
 @op(dtypes="keep", batched="itself")
 def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Result:
     """Return zeros with the last dim of the input on a diagonal of the new dims `dim1` and `dim2`.
@@ -72,6 +75,9 @@ def tril(input: Array, diagonal: int = 0) -> Result:
     return standard_order(_lower(input, diagonal)), lambda g: (_lower(g, diagonal),)
 
 
+tril.piecewise()
+
+
 def _lower(x: Array, diagonal: int) -> Array:
     xp = array_module(x)
     return select(xp.tri(*x.shape[-2:], diagonal, dtype=bool), x, xp.zeros((), x.dtype))
@@ -82,6 +88,9 @@ def triu(input: Array, diagonal: int = 0) -> Result:
     """Return the elements on and above a diagonal of each matrix in the last two dims; zero elsewhere."""
     _check_matrix(input, "triu")
     return standard_order(_upper(input, diagonal)), lambda g: (_upper(g, diagonal),)
+
+
+triu.piecewise()
 
 
 def _upper(x: Array, diagonal: int) -> Array:

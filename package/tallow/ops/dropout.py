@@ -23,6 +23,9 @@ def scaled_mask(input: Array, keep: Index, scale: float) -> Result:
     return value, lambda g: (run("scaled_mask", xp.asarray(g), keep, scale),)
 
 
+scaled_mask.piecewise()
+
+
 @kernel("scaled_mask", "array", round_like=0)
 def _scaled_mask(x: Array, keep: Array, scale: float) -> Array:
     return x * keep * scale

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, ShapeError, UnsupportedError
 from tallow.kernels import kernel, run
 from tallow.ops.accumulate import add_at
 from tallow.ops.gather import check_index_dtype
 from tallow.ops.indexing import check_places
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.table import Array, Index, Result, op
 
 INT64 = np.dtype(np.int64)
@@ -65,6 +66,15 @@ def embedding(
         return (table,)
 
     return value, backward
+
+
+@embedding.second(unneeded="rows width")
+def _(g: Derived, *, input: Derived, weight: Unread, padding_idx: int | None, scale_grad_by_freq: bool) -> Gradients:
+    if scale_grad_by_freq:
+        raise UnsupportedError("embedding: with scale_grad_by_freq=True its gradient cannot be differentiated")
+    if padding_idx is not None:
+        g = g.masked_fill((input == padding_idx).unsqueeze(-1), 0)
+    return [weight.detach().index_add(0, input.flatten(), g.reshape(-1, g.shape[-1]))]
 
 
 @kernel("take_rows", "array")

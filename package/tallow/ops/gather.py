@@ -61,6 +61,11 @@ def index_select(input: Array, dim: int, index: Index) -> Result:
     return standard_order(run("take_along", input, places, dim)), backward
 
 
+@index_select.linear(unneeded="shape")
+def _(x: Array, *, places: Array | None = None, dim: int = 0) -> Array:
+    return x if places is None else x[on_axis(dim, places)]
+
+
 def along_dim(input: Array, dim: int, index: Array, name: str) -> tuple[Array, Array, int]:
     """Return the input and a checked index for it along a dim; zero-dim arrays as vectors of one element.
 
@@ -119,6 +124,9 @@ def gather(input: Array, dim: int, index: Index, *, sparse_grad: bool = False) -
     return standard_order(take_places(x, places, dim).reshape(index.shape)), backward
 
 
+gather.linear(lambda x, *, places, dim, shape: take_places(x.reshape(shape or (1,)), places, dim))
+
+
 @op(dtypes="keep", batched="itself")
 def take(input: Array, index: Index) -> Result:
     """Return the elements of the flattened input at these positions; negative positions count from the end.
@@ -135,6 +143,9 @@ def take(input: Array, index: Index) -> Result:
         return (dx.reshape(shape),)
 
     return standard_order(input.reshape(-1)[index]), backward
+
+
+take.linear(lambda x, *, index: x.reshape(-1)[index], unneeded="shape")
 
 
 def check_long(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:

@@ -31,6 +31,9 @@ def getitem(input: Array, index: object) -> Result:
     return input[index], backward
 
 
+getitem.linear(lambda x, *, index: x[index], unneeded="shape")
+
+
 def taken(input: Array, indices: Index) -> Array:
     """Return the value of `take_at` of a NumPy array."""
     if len(indices) == 1 and indices[0].dtype.kind != "b":
@@ -59,6 +62,9 @@ def take_at(input: Array, indices: Index) -> Result:
 
     value = taken(input, indices) if type(input) is np.ndarray else input[index]
     return value, backward
+
+
+take_at.linear(lambda x, *, index: x[index], unneeded="shape")
 
 
 def _add_rows(g: Array, places: Array, shape: tuple[int, ...]) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.ops.checks import expect_float
 from tallow.ops.resampling import Taps
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
 Coordinates = np.ndarray[Any, np.dtype[np.float64]]
@@ -39,6 +40,11 @@ def resample(input: Array, taps: Sequence[Taps]) -> Result:
         return (g,)
 
     return y, backward
+
+
+@resample.second(unneeded="axes")
+def _(g: Derived, *, taps: Sequence[Taps]) -> Gradients:
+    return [resample.call(g, [t.transposed() for t in taps])]
 
 
 def _in_fixed_point(x: Array, taps: Taps, axis: int) -> Array:

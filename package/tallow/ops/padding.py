@@ -31,12 +31,11 @@ def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float |
     """
     sides = _sides(input, pad, mode)
     if mode == "constant":
-        return _constant(input, sides, 0.0 if value is None else value)
+        padded = _constant(input, sides, 0.0 if value is None else value)
+        return padded, lambda g: (_constant(g, [(axis, -before, -after) for axis, before, after in sides], 0.0),)
     if value:
         raise ShapeError(f'pad: mode "{mode}" doesn\'t take a value, got {value}')
-    y = input
-    for axis, before, after in sides:
-        y = lengthen(y, axis, before, after, mode)
+    y = _longer(input, sides, mode)
     spatial = input.shape
 
     def backward(g: Array) -> tuple[Array]:
@@ -45,6 +44,11 @@ def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float |
         return (g,)
 
     return standard_order(y), backward
+
+
+@pad.linear(unneeded="spatial")
+def _(x: Array, *, sides: list[tuple[int, int, int]], mode: str = "constant") -> Array:
+    return _constant(x, sides, 0.0) if mode == "constant" else _longer(x, sides, mode)
 
 
 def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, int]]:
@@ -74,7 +78,7 @@ def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, 
     return [side for side in sides if side[1] or side[2]]
 
 
-def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> Result:
+def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> Array:
     xp = array_module(input)
     shape = list(input.shape)
     source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
@@ -85,16 +89,8 @@ def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> 
     dtype = dtype_of(input)
     fill = cast(np.asarray(value, np.float64), dtype)[()]
     y = xp.full(shape, fill, input.dtype)
-    inside, outside = tuple(source), tuple(target)
-    y[outside] = input[inside]
-    input_shape = input.shape
-
-    def backward(g: Array) -> tuple[Array]:
-        d = xp.zeros(input_shape, g.dtype)
-        d[inside] = g[outside]
-        return (d,)
-
-    return y, backward
+    y[tuple(target)] = input[tuple(source)]
+    return y
 
 
 def _cut(axis: int, size: int, before: int, after: int) -> tuple[Any, ...]:
@@ -102,7 +98,13 @@ def _cut(axis: int, size: int, before: int, after: int) -> tuple[Any, ...]:
     return part(axis, max(0, -before), size - max(0, -after))
 
 
-def lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
+def _longer(x: Array, sides: list[tuple[int, int, int]], mode: str) -> Array:
+    for axis, before, after in sides:
+        x = _lengthen(x, axis, before, after, mode)
+    return x
+
+
+def _lengthen(x: Array, axis: int, before: int, after: int, mode: str) -> Array:
     """Pad one dim. As in PyTorch, cropped elements may be reflected, but not wrapped around."""
     xp = array_module(x)
     if mode == "circular":

@@ -34,6 +34,9 @@ def rotary(input: Array, cos: Index, sin: Index, interleaved: bool = False) -> R
     return run("rotary", input, cos, sin, interleaved), lambda g: (run("rotary", g, cos, -sin, interleaved),)
 
 
+rotary.linear(lambda x, *, cos, sin, interleaved: run("rotary", x, cos, sin, interleaved))
+
+
 @kernel("rotary", "array", round_like=0)
 def rotary_array(x: Array, cos: Array, sin: Array, interleaved: bool) -> Array:
     """Rotate pairs of each head by the angle of their position."""

@@ -15,6 +15,7 @@ from tallow.kernels import kernel, run
 from tallow.kernels.table import Limit
 from tallow.ops.filling import constant, factor, placed
 from tallow.ops.memory_format import standard_order
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Index, Result, op
 
 BOOL = np.dtype(np.bool_)
@@ -107,6 +108,9 @@ def where(condition: Index, input: Array | Scalar, other: Array | Scalar) -> Res
     return select(condition, input, other), lambda g: (lambda: masked(g, condition), lambda: masked(g, ~condition))
 
 
+where.piecewise()
+
+
 @op("tl Tensor Tensor_", dtypes="first", batched="itself")
 def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
     """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor.
@@ -121,6 +125,11 @@ def masked_fill(input: Array, mask: Index, value: Array | Scalar) -> Result:
         value = placed(constant(value, dtypes.dtype_of(input), "masked_fill"), xp)
     result = standard_order(select(mask, xp.asarray(value, input.dtype), input))
     return result, lambda g: (lambda: masked(g, ~mask), lambda: masked(g, mask).sum())
+
+
+@masked_fill.second
+def _(g: Derived, *, mask: Derived) -> Gradients:
+    return [g.masked_fill(mask, 0), g.masked_fill(~mask, 0).sum()]
 
 
 def _bound(bound: Any, input: Any, name: str) -> Any:
@@ -177,6 +186,9 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     return value, backward
 
 
+clamp.piecewise()
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="divide", batched="elementwise")
 def clamp_min(input: Array, min: Array | Scalar) -> Result:
     """Return max(input, `min`), broadcast."""
@@ -185,12 +197,18 @@ def clamp_min(input: Array, min: Array | Scalar) -> Result:
     return value, lambda g: (lambda: masked(g, input >= min), lambda: masked(g, input < min))
 
 
+clamp_min.piecewise()
+
+
 @op("tl tl_ Tensor Tensor_", dtypes="divide", batched="elementwise")
 def clamp_max(input: Array, max: Array | Scalar) -> Result:
     """Return min(input, `max`), broadcast."""
     max = _bound(max, input, "clamp_max")
     value = at_most(input, max)
     return value, lambda g: (lambda: masked(g, input <= max), lambda: masked(g, input > max))
+
+
+clamp_max.piecewise()
 
 
 @op("tl Tensor", dtypes="keep")
@@ -210,6 +228,9 @@ def masked_select(input: Array, mask: Index) -> Result:
         return (spread,)
 
     return values[mask], backward
+
+
+masked_select.linear(lambda x, *, mask: x[mask], unneeded="shape")
 
 
 @op("tl Tensor Tensor_", dtypes="keep")

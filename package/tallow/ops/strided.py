@@ -65,6 +65,11 @@ def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int = 0) 
     return _step_through(input, shape, steps, storage_offset), backward
 
 
+@as_strided.linear(unneeded="whole_shape")
+def _(x: Array, *, shape: tuple[int, ...], steps: tuple[int, ...], storage_offset: int) -> Array:
+    return _step_through(array_module(x).ascontiguousarray(x), shape, steps, storage_offset).copy()
+
+
 @op("", dtypes="keep", view=True, batched="dim")
 def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
     """Return all windows of `size` elements along a dim, `step` elements apart, as a new last dim.
@@ -96,3 +101,8 @@ def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
         return (dx,)
 
     return windows[on_axis(dim, slice(None, None, step))], backward
+
+
+@window_view.linear(unneeded="shape count")
+def _(x: Array, *, dim: int | None = None, size: int = 1, step: int = 1) -> Array:
+    return x if dim is None else window_view.function(x, dim, size, step)[0].copy()

@@ -68,6 +68,9 @@ def unfold(
     return patches.take(input), lambda g: (lambda: patches.add(g),)
 
 
+unfold.linear(lambda x, *, patches: patches.take(x if x.ndim == 4 else x[None]))
+
+
 @op("F", batched="itself")
 def fold(
     input: Array,
@@ -95,3 +98,6 @@ def fold(
     if input.ndim == 2:
         return patches.add(input[None])[0], lambda g: (lambda: patches.take(g[None])[0],)
     return patches.add(input), lambda g: (lambda: patches.take(g),)
+
+
+fold.linear(lambda x, *, patches: patches.add(x if x.ndim == 3 else x[None]))

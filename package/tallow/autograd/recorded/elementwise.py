@@ -223,15 +223,3 @@ def _addcdiv(saved: Saved, g: Tensor) -> Gradients:
     a, b = saved.operand("tensor1", 1), saved.operand("tensor2", 2)
     by_a = g * saved.constant("value") / b
     return [g, by_a, -by_a * (a / b)]
-
-
-@rule("where")
-def _where(saved: Saved, g: Tensor) -> Gradients:
-    condition = from_array(saved.constant("condition"))
-    return [g.masked_fill(~condition, 0), g.masked_fill(condition, 0)]
-
-
-@rule("masked_fill")
-def _masked_fill(saved: Saved, g: Tensor) -> Gradients:
-    mask = from_array(saved.constant("mask"))
-    return [g.masked_fill(mask, 0), g.masked_fill(~mask, 0).sum()]

@@ -12,9 +12,6 @@ from tallow.dtypes import Array
 ELEMENTWISE = {
     "abs": ("input",),
     "ceil": (),
-    "clamp": ("input", "min", "max"),
-    "clamp_max": ("input", "max"),
-    "clamp_min": ("input", "min"),
     "copysign": ("input", "value"),
     "floor": (),
     "fmax": ("first",),

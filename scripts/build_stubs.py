@@ -33,6 +33,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tallow.autograd.api import GradStore
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
 from tallow.ops.memory_format import memory_format as MemoryFormat
@@ -49,6 +50,7 @@ WORDS = {
     "Dims": "builtins.int | Sequence[builtins.int] | None",
     "Dtype": "Any",  # a dtype, NumPy's, or Python's float
     "Index": "Any",
+    "api.GradStore": "GradStore",
     "IntOrInts": "builtins.int | Sequence[builtins.int]",
     "Ints": "Sequence[builtins.int]",
     "Number": "builtins.float",

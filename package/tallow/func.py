@@ -12,17 +12,17 @@ from typing import Any
 
 from tallow.autograd.function import Function
 from tallow.autograd.functional import Pushforward, columns_of, gradients, rows_of
-from tallow.autograd.graph import leaves_of
-from tallow.autograd.modes import enable_grad, mode
 from tallow.core.apply import apply
-from tallow.core.batching.vmap import vmap
 from tallow.core.tensor import Tensor
 from tallow.core.trees import filled, leaves, map_leaves
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.functions.batching.vmap import vmap
 from tallow.lazy_names import names_of
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.module import Module
 from tallow.ops.joining import stack
+from tallow.tape.graph import leaves_of
+from tallow.tape.modes import enable_grad, mode
 
 __all__ = [
     "functional_call",

@@ -20,10 +20,10 @@ from bench.report import Row
 from bench.timing import Timing, in_turn
 from tallow import kernels
 from tallow.audio.mel import log_mel_spectrogram
-from tallow.autograd.modes import no_grad
 from tallow.core.creation import as_tensor
 from tallow.core.tensor import Tensor, wrap
 from tallow.models.whisper import Whisper, WhisperConfig, decode
+from tallow.tape.modes import no_grad
 from tallow.text.whisper import WhisperTokenizer
 
 NAME = "whisper"

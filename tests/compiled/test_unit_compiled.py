@@ -9,7 +9,7 @@ from pathlib import Path
 from support import subsuite
 from support.paths import ROOT
 
-FOLDERS = ["tests/unit/autograd", "tests/unit/nn", "tests/unit/ops"]
+FOLDERS = ["tests/unit/autograd", "tests/unit/nn", "tests/unit/ops", "tests/unit/tape"]
 SAMPLE = 10  # one test in so many of each file, always the same
 
 

@@ -14,7 +14,7 @@ from support import subsuite
 from support.paths import ROOT
 
 WHOLE = [
-    "tests/unit/autograd/test_engine.py",
+    "tests/unit/tape/test_engine.py",
     "tests/unit/keras/test_training.py",
     "tests/unit/models/decoders/test_llama.py",
     "tests/unit/models/whisper/test_whisper.py",

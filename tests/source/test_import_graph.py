@@ -15,14 +15,17 @@ from support.paths import ROOT
 
 # Lowest layer first. A part imports only from its own row and the rows above it. `tallow` is the root package.
 LAYERS = (
-    ("errors", "extras", "lazy_names"),
-    ("devices", "dtypes", "return_types"),
+    ("devices", "dtypes", "errors", "extras", "lazy_names", "return_types"),
     ("kernels",),
     ("ops",),
-    ("autograd", "core", "functions", "linalg", "random", "special"),
+    ("tape",),
+    ("core",),
+    ("autograd", "functions", "linalg", "random", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
-    ("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "export", "func", "fx", "jit", "testing"),
-    ("fused", "generation", "hub"),
+    (
+        *("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "export", "func", "fused", "fx"),
+        *("generation", "hub", "jit", "testing"),
+    ),
     ("models",),
     ("peft", "serving", "training"),
     ("tallow",),

@@ -16,7 +16,7 @@ EXCEPTIONS: dict[str, str] = {}
 
 def definitions() -> Iterator[ast.FunctionDef]:
     """The functions at the top level of modules; those within others are not what a reader looks for."""
-    for folder in ("core", "functions", "ops"):
+    for folder in ("autograd", "core", "functions", "ops"):
         for path in (ROOT / "package" / "tallow" / folder).rglob("*.py"):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             yield from (node for node in tree.body if isinstance(node, ast.FunctionDef))

@@ -10,7 +10,7 @@ from support import pythons, subsuite
 from support.paths import ROOT
 
 CORE = (
-    *("autograd/test_engine", "autograd/test_modes", "core/test_creation", "core/test_printing", "core/test_tensor"),
+    *("tape/test_engine", "tape/test_modes", "core/test_creation", "core/test_printing", "core/test_tensor"),
     *("data/test_loader", "io/test_safetensors", "kernels/test_table", "nn/test_layers", "nn/test_module"),
     *("ops/test_losses", "optim/test_optimizer", "test_names", "test_random"),
 )

@@ -11,11 +11,11 @@ import pytest
 from cases import Case, load_all
 
 import tallow as tl
-from tallow.core.batching import level as levels
-from tallow.core.batching.tensors import Batched, BatchError
 from tallow.core.trees import leaves
 from tallow.errors import ArgumentError, GraphError, UnsupportedError
 from tallow.func import functional_call, grad, hessian, jacrev, jvp, vmap
+from tallow.functions.batching import level as levels
+from tallow.functions.batching.tensors import Batched, BatchError
 from tallow.nn import functional as F
 from tallow.ops.table import OPS
 

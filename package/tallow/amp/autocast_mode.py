@@ -7,8 +7,8 @@ from functools import partial, wraps
 from typing import Any
 
 from tallow import cuda, dtypes
-from tallow.autograd.modes import mode
 from tallow.errors import DeviceError, warn
+from tallow.tape.modes import mode
 
 DEFAULTS = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
 

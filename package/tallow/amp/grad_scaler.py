@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tallow import cuda
-from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, CheckpointError, GraphError, warn
 from tallow.ops.multi_tensor import alike, scale_all
 from tallow.optim.state_checks import number_fault
+from tallow.tape.graph import note_write
 
 READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 

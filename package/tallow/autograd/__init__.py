@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from tallow.autograd import method  # noqa: F401 - of Tensor
 from tallow.autograd.api import GradStore, backward, grad
 from tallow.autograd.gradcheck import gradcheck
-from tallow.autograd.modes import (
+from tallow.lazy_names import names_of
+from tallow.tape.modes import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -12,7 +14,6 @@ from tallow.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from tallow.lazy_names import names_of
 
 if TYPE_CHECKING:
     from tallow.autograd.function import Function as Function

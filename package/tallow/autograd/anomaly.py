@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallow.autograd.modes import mode
+from tallow.tape.modes import mode
 
 
 class set_detect_anomaly:

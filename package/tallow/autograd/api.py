@@ -5,22 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tallow import devices
-from tallow.autograd.engine import LeafGrad, run_backward
-from tallow.autograd.graph import Edge, Place, edge_to, gradient_dtype, place_of
-from tallow.autograd.modes import mode, no_grad
+from tallow.core.tensor import Tensor
 from tallow.devices import array_module
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.joining import stack
-
-if TYPE_CHECKING:
-    from tallow.core.tensor import Tensor
+from tallow.tape.engine import LeafGrad, run_backward
+from tallow.tape.graph import Edge, Place, edge_to, gradient_dtype, place_of
+from tallow.tape.modes import mode, no_grad
 
 
 class GradStore:

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from tallow.autograd.functional import Pushforward
-from tallow.autograd.graph import edge_to, leaves_of
-from tallow.autograd.modes import enable_grad, mode
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, DtypeError, GraphError, ShapeError, UnsupportedError
 from tallow.lazy_names import names_of
+from tallow.tape.graph import edge_to, leaves_of
+from tallow.tape.modes import enable_grad, mode
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tallow.autograd.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
-from tallow.autograd.modes import mode, no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import cast, widen
 from tallow.errors import ArgumentTypeError, GraphError
+from tallow.tape.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
+from tallow.tape.modes import mode, no_grad
 
 F = TypeVar("F", bound=Callable[..., Any])
 

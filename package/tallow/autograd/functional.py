@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.autograd.api import grad
-from tallow.autograd.modes import enable_grad, mode
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
 from tallow.functions.like import zeros_like
 from tallow.lazy_names import names_of
 from tallow.ops.joining import stack
+from tallow.tape.modes import enable_grad, mode
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

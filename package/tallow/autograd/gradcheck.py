@@ -9,9 +9,9 @@ import numpy as np
 
 from tallow import devices
 from tallow.autograd.api import grad
-from tallow.autograd.modes import enable_grad
 from tallow.dtypes import Array, dtype_of
 from tallow.errors import ArgumentTypeError, GraphError
+from tallow.tape.modes import enable_grad
 
 
 def gradcheck(

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.engine import LeafGrad, Sweep, _materialize, freed, run_backward
-from tallow.autograd.graph import Edge, Node, Place, check_saved, edge_to, place_of
-from tallow.autograd.modes import enable_grad, mode
 from tallow.autograd.variables import arguments_of, no_rule, node_on, place_of_operand, unneeded_cells, variable
 from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
@@ -23,6 +20,9 @@ from tallow.ops.accumulate import add_at
 from tallow.ops.maps import linear_map
 from tallow.ops.second_order import Gradients, Rule
 from tallow.ops.table import OPS, Op
+from tallow.tape.engine import LeafGrad, Sweep, _materialize, freed, run_backward
+from tallow.tape.graph import Edge, Node, Place, check_saved, edge_to, place_of
+from tallow.tape.modes import enable_grad, mode
 
 NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops, and of ops not written anew yet
 OTHERS: list[Callable[[Node], NodeRule | None]] = []  # what finds such rules, in this order

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Edge, Node, Output, gradient_dtype
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import BY_STORAGE, Array
 from tallow.errors import UnsupportedError
 from tallow.ops.second_order import Rule
 from tallow.ops.table import Op
+from tallow.tape.graph import Edge, Node, Output, gradient_dtype
 
 COMPUTED_BY_CLOSURES = ("piecewise", "moves")  # forms whose functions need not know all variables
 

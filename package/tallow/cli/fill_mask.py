@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 
-from tallow.autograd.modes import no_grad
 from tallow.cli.device import add_device_option
 from tallow.cli.language_model import number
 from tallow.cli.quant import add_quant_option
@@ -23,6 +22,7 @@ from tallow.models.encoders.modernbert import ModernBertForMaskedLM
 from tallow.models.encoders.roberta import RobertaForMaskedLM
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
+from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Tokenizer
 
 MASK = "[MASK]"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tallow.autograd.modes import mode
 from tallow.compiler import watch
 from tallow.compiler.compiled import Compiled, GraphBreak, OptimizedModule
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.lazy_names import names_of
 from tallow.nn.module import Module
+from tallow.tape.modes import mode
 
 BACKENDS = ("inductor", "cudagraphs", "eager", "aot_eager")
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")

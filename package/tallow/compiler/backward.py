@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tallow.autograd.broadcast import fit
-from tallow.autograd.engine import LeafGrad, Plan, Sweep, _is_new, _materialize
-from tallow.autograd.graph import Edge, Node, Output, check_writes
-from tallow.autograd.writes import writes
 from tallow.dtypes import Array
 from tallow.ops.half_gradients import Roundable
+from tallow.tape.broadcast import fit
+from tallow.tape.engine import LeafGrad, Plan, Sweep, _is_new, _materialize
+from tallow.tape.graph import Edge, Node, Output, check_writes
+from tallow.tape.writes import writes
 
 if TYPE_CHECKING:
     from tallow.compiler.recording import Name, Recorder

@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 
 from tallow import devices
-from tallow.autograd.modes import mode
 from tallow.compiler.guards import Guards, TooMany
 from tallow.compiler.plan import NO, Plan, Shape
 from tallow.compiler.recording import Name, Recorder, Unknown
@@ -20,6 +19,7 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 from tallow.errors import TallowError, warn
 from tallow.nn.module import Module
+from tallow.tape.modes import mode
 
 MOST_PLANS = 8  # as torch._dynamo.config.cache_size_limit
 MOST_RECORDINGS = 4  # in succession that give no plan, because each run has changed what the next one reads

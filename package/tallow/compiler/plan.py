@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.autograd.graph import Node, Output, edge_to
-from tallow.autograd.modes import mode
 from tallow.compiler.fusion import Fused, fuse
 from tallow.compiler.guards import Compared, Guards
 from tallow.compiler.recording import UNREAD, Line, NodeRecord, OpCall, Recorder, Source, Unknown
@@ -28,6 +26,8 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.kernels.library import IN_BROWSER
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
+from tallow.tape.graph import Node, Output, edge_to
+from tallow.tape.modes import mode
 
 WORTH_RELEASING = 1 << 20  # bytes of all values
 LARGEST_BLOCK = (1 << 25) - (1 << 16)  # bytes; glibc adapts its thresholds to blocks of up to 32 MiB, heads included

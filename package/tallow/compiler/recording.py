@@ -21,10 +21,6 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.engine import Plan
-from tallow.autograd.graph import Node, Output, note_write
-from tallow.autograd.modes import mode
-from tallow.autograd.writes import writes
 from tallow.compiler.backward import RecordedSweep
 from tallow.core.apply import compute
 from tallow.core.arguments import Prepared
@@ -32,6 +28,10 @@ from tallow.core.autocast import prepare
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.ops.table import Op
+from tallow.tape.engine import Plan
+from tallow.tape.graph import Node, Output, note_write
+from tallow.tape.modes import mode
+from tallow.tape.writes import writes
 
 LITERALS = (int, float, str, bool, bytes, type(None), type(...), np.dtype, dtypes.dtype, devices.device, type)
 

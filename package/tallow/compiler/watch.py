@@ -23,7 +23,6 @@ from typing import Any
 
 from tallow import random
 from tallow.autograd import api, function
-from tallow.autograd.modes import mode
 from tallow.compiler.backward import RecordedSweep
 from tallow.compiler.guards import Guards, TooMany
 from tallow.compiler.recording import Recorder, Unknown
@@ -34,6 +33,7 @@ from tallow.core.tensor import Tensor
 from tallow.functions import indexing
 from tallow.optim.lr_scheduler import LRScheduler
 from tallow.optim.optimizer import Optimizer
+from tallow.tape.modes import mode
 
 READS = (
     "__array__ __bool__ __dlpack__ __float__ __format__ __index__ __int__ __repr__ _host __deepcopy__ __reduce_ex__ "

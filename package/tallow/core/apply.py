@@ -4,7 +4,7 @@ Built-in and custom ops go the same way: `apply`, or `apply_inplace` to write in
 own function, see `tallow.core.short_way`. It hands the calls that need more than an unpacking of NumPy arrays to the
 general way, which is here, and uses `record` itself.
 
-An op is recorded by a node that holds its closure and an edge to each operand; see `tallow.autograd.graph`. Nothing is
+An op is recorded by a node that holds its closure and an edge to each operand; see `tallow.tape.graph`. Nothing is
 recorded unless an operand needs a gradient, so inference keeps no arrays alive.
 """
 
@@ -16,18 +16,6 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import (
-    Node,
-    Output,
-    check_inplace,
-    edge_to,
-    gradient_dtype,
-    note_write,
-    rebase,
-)
-from tallow.autograd.modes import mode
-from tallow.autograd.saved import is_saved
-from tallow.autograd.writes import owner_of
 from tallow.core.arguments import F32, F64, Prepared
 from tallow.core.autocast import prepare
 from tallow.core.half_precision import round_value
@@ -44,6 +32,18 @@ from tallow.errors import (
 )
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
+from tallow.tape.graph import (
+    Node,
+    Output,
+    check_inplace,
+    edge_to,
+    gradient_dtype,
+    note_write,
+    rebase,
+)
+from tallow.tape.modes import mode
+from tallow.tape.saved import is_saved
+from tallow.tape.writes import owner_of
 
 _new: Callable[..., Any] = object.__new__
 _ndarray = np.ndarray

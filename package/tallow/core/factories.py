@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from tallow.autograd.modes import mode
 from tallow.core.whole_calls import note_whole
 from tallow.core.write_out import resize_out, write_out
 from tallow.errors import ArgumentTypeError, DtypeError
 from tallow.ops.memory_format import layout, strided
+from tallow.tape.modes import mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 KEYWORDS = ("layout", "out", "pin_memory")

@@ -14,8 +14,8 @@ from functools import wraps
 from types import FrameType
 from typing import Any, TypeVar
 
-from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor
+from tallow.tape.modes import mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 _METHOD = "__torch_function__"

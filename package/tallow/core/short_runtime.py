@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Node, note_write
-from tallow.autograd.modes import INFERENCE, RECORDING, mode
 from tallow.core import apply as general_way
 from tallow.core.arguments import CONVERTED, F32, F64
 from tallow.core.overrides import after_failure
@@ -19,6 +17,8 @@ from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.dtypes import Array
 from tallow.ops.table import Op
+from tallow.tape.graph import Node, note_write
+from tallow.tape.modes import INFERENCE, RECORDING, mode
 
 
 class _Absent:

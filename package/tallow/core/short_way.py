@@ -24,12 +24,12 @@ from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
-from tallow.autograd.modes import mode
 from tallow.core.short_runtime import RUNTIME
 from tallow.core.short_source import FUNCTION, Form, source_of
 from tallow.errors import ArgumentError
 from tallow.ops.float_warnings import without_warnings
 from tallow.ops.table import OPS, Op
+from tallow.tape.modes import mode
 
 _forms: dict[tuple[str, str], FunctionType] = {}  # (name of op, name of form) -> its function
 _is_general = False

@@ -13,11 +13,7 @@ from weakref import ref
 
 import numpy as np
 
-from tallow import autograd, devices, dtypes
-from tallow.autograd.graph import Node, Output, refresh_view
-from tallow.autograd.modes import mode
-from tallow.autograd.views import Fields
-from tallow.autograd.writes import owner_of, write_count
+from tallow import devices, dtypes
 from tallow.core import printing
 from tallow.core.size import Size, new_size
 from tallow.dtypes import Array
@@ -40,6 +36,10 @@ from tallow.ops.memory_format import (
     strided,
 )
 from tallow.ops.memory_format import layout as Layout
+from tallow.tape.graph import Node, Output, refresh_view
+from tallow.tape.modes import mode
+from tallow.tape.views import Fields
+from tallow.tape.writes import owner_of, write_count
 
 T = TypeVar("T", bound="Tensor")
 _new: Callable[..., Any] = object.__new__  # an object without an array: quicker than a constructor
@@ -502,16 +502,6 @@ class Tensor(Methods):
         self._node, self._requires_grad = None, False
         self._base = self._view = self._base_node = None
         return self
-
-    def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: builtins.bool | None = None,
-        create_graph: builtins.bool = False,
-        inputs: Any = None,
-    ) -> autograd.GradStore:
-        """Add gradients to `.grad` of the leaves this tensor depends on; see `tallow.autograd.backward`."""
-        return autograd.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def retain_grad(self) -> None:
         """Store the gradient in `.grad` although the tensor is not a leaf."""

@@ -11,7 +11,7 @@ from functools import wraps
 from types import CodeType
 from typing import Any, TypeVar, cast
 
-from tallow.autograd.modes import mode
+from tallow.tape.modes import mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 WHOLE: set[CodeType] = set()  # the code of these functions

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor
 from tallow.dtypes import can_cast
 from tallow.errors import ArgumentTypeError, DtypeError, GraphError, warn
+from tallow.tape.modes import mode
 
 
 def write_out(out: Any, value: Any, name: str) -> Any:

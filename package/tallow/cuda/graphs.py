@@ -36,13 +36,13 @@ from types import TracebackType
 from typing import Any, ClassVar
 
 from tallow import cuda
-from tallow.autograd.modes import mode, no_grad
 from tallow.core.tensor import Tensor
 from tallow.cuda.streams import Stream, current_stream, default_stream
 from tallow.cuda.streams import stream as use_stream
 from tallow.devices import get_backend
 from tallow.errors import ArgumentError, DeviceError, GraphError, ShapeError, TallowError
 from tallow.nn.module import Module
+from tallow.tape.modes import mode, no_grad
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.modes import enable_grad, mode, no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, TraceError, UnsupportedError
 from tallow.export.dims import Declared
@@ -33,6 +32,7 @@ from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.nn.module import Module
 from tallow.random import default_generator
+from tallow.tape.modes import enable_grad, mode, no_grad
 
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor
 from tallow.errors import TraceError
 from tallow.export.recorder import Recorder
 from tallow.fx.patching import Patcher
 from tallow.ops.dims import normalize_dim
+from tallow.tape.modes import mode
 
 READS = ("item", "tolist", "numpy", "__array__", "__bool__", "__int__", "__float__", "__index__", "__dlpack__")
 

@@ -22,8 +22,6 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import mode, no_grad
-from tallow.autograd.writes import owner_of, writes
 from tallow.core.apply import apply_generally, inplace_generally
 from tallow.core.arguments import Prepared
 from tallow.core.overrides import is_array_code
@@ -39,6 +37,8 @@ from tallow.fx.passes.shape_prop import TensorMetadata
 from tallow.ops.memory_format import layout, memory_format
 from tallow.ops.table import OPS, Op
 from tallow.random import default_generator
+from tallow.tape.modes import mode, no_grad
+from tallow.tape.writes import owner_of, writes
 
 MOST_NUMBERS = 16  # in a node; a longer list becomes a constant
 LITERALS = (int, float, str, bool, bytes, type(None), type(...), dtypes.dtype, devices.device, memory_format, layout)

@@ -14,12 +14,12 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tallow.autograd.modes import mode
 from tallow.core.overrides import is_array_code
 from tallow.core.tensor import Tensor
 from tallow.errors import TraceError
 from tallow.fx.node import Node
 from tallow.fx.patching import has_side_effect
+from tallow.tape.modes import mode
 
 if TYPE_CHECKING:
     from tallow.export.recorder import Recorder

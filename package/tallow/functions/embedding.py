@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from tallow import devices
-from tallow.autograd.graph import note_write
-from tallow.autograd.modes import mode
 from tallow.core.apply import apply
 from tallow.core.creation import arange
 from tallow.core.public_api import public
@@ -16,6 +14,8 @@ from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeErr
 from tallow.ops.embedding import check_indices
 from tallow.ops.embedding import embedding as embedding_op
 from tallow.ops.embedding_bag import embedding_bag as embedding_bag_op
+from tallow.tape.graph import note_write
+from tallow.tape.modes import mode
 
 
 @public("F")

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
-from tallow.autograd.graph import check_inplace, note_write
-from tallow.autograd.modes import mode
 from tallow.core.apply import apply, apply_inplace, check_writable, is_writable, writes_history
 from tallow.core.creation import tensor
 from tallow.core.overrides import after_failure
@@ -26,6 +24,8 @@ from tallow.ops.dims import as_int, is_int
 from tallow.ops.filling import constant, placed
 from tallow.ops.index_put import index_put, put_into
 from tallow.ops.indexing import full_index, getitem, take_at
+from tallow.tape.graph import check_inplace, note_write
+from tallow.tape.modes import mode
 
 WHOLE = slice(None)
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import mode
 from tallow.core import creation
 from tallow.core.creation import Device, Dtype, Number, as_size, filled, number
 from tallow.core.factories import creates
@@ -14,6 +13,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
 from tallow.ops.memory_format import dims_back, dims_in_memory
+from tallow.tape.modes import mode
 
 
 def _like(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from tallow.autograd import is_grad_enabled
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
@@ -17,6 +16,7 @@ from tallow.functions.like import full_like
 from tallow.ops import losses
 from tallow.ops.checks import expect_float
 from tallow.ops.table import Op
+from tallow.tape.modes import is_grad_enabled
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None, reduction: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from tallow.autograd import no_grad
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
@@ -18,6 +17,7 @@ from tallow.ops.channel_normalization import (
 )
 from tallow.ops.padding import pad
 from tallow.ops.pooling import avg_pool
+from tallow.tape.modes import no_grad
 
 
 @public("F")

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import check_inplace
-from tallow.autograd.modes import mode
-from tallow.autograd.views import reshaped
 from tallow.core.apply import apply
 from tallow.core.overrides import overridable
 from tallow.core.public_api import public
@@ -28,6 +25,9 @@ from tallow.ops.rearranging import flip, interleaved_places, repeat
 from tallow.ops.strided import as_strided as strided_view
 from tallow.ops.strided import window_view
 from tallow.ops.table import Op
+from tallow.tape.graph import check_inplace
+from tallow.tape.modes import mode
+from tallow.tape.views import reshaped
 
 
 @public("Tensor")

@@ -12,13 +12,13 @@ from operator import attrgetter, is_
 from typing import Any, Generic, TypeVar
 
 from tallow import dtypes
-from tallow.autograd.writes import last_write, writes
 from tallow.core.tensor import Tensor
 from tallow.devices import device_type_of
 from tallow.errors import TallowError
 from tallow.nn.block_buffer import BlockBuffer
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.module import Module
+from tallow.tape.writes import last_write, writes
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.fused.decoder import FusedCache, FusedDecoder
@@ -28,6 +27,7 @@ from tallow.nn.container import ModuleList
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
+from tallow.tape.modes import no_grad
 from tallow.text.chat import Message
 
 if TYPE_CHECKING:  # pages and commands that constrain nothing do not import it

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from tallow import dtypes
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.fused.explanation import LayerReport, explanation
@@ -37,6 +36,7 @@ from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
 from tallow.nn.quantization import count_weights
 from tallow.nn.transposed_linear import Conv1D
+from tallow.tape.modes import no_grad
 
 
 def check_length(length: int, limit: int) -> None:

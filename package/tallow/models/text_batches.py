@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, NumericError
 from tallow.nn.module import Module
+from tallow.tape.modes import no_grad
 from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch, Tokenizer
 

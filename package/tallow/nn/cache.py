@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, GraphError, ShapeError
 from tallow.kernels.quantized.int8_rows import Int8Rows, write
+from tallow.tape.modes import mode
 
 INITIAL_POSITIONS = 64  # the first allocation of a growing cache
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import note_write
 from tallow.core.deprecated import older_name
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.lazy_names import names_of
 from tallow.random import Generator, default_generator
+from tallow.tape.graph import note_write
 
 Values = np.ndarray[Any, Any]
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices
-from tallow.autograd.modes import mode
 from tallow.core.apply import apply
 from tallow.core.creation import arange, from_numpy
 from tallow.core.tensor import Tensor
@@ -19,6 +18,7 @@ from tallow.nn import rope_scaling
 from tallow.nn.module import Module
 from tallow.ops.joining import cat
 from tallow.ops.rotary import rotary
+from tallow.tape.modes import mode
 
 
 class Tables(NamedTuple):

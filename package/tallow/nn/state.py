@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import note_write
 from tallow.core.apply import is_writable
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError, DeviceError
+from tallow.tape.graph import note_write
 
 
 class IncompatibleKeys(NamedTuple):

@@ -54,7 +54,7 @@ UFUNCS: dict[Any, np.ufunc] = {
     operator.mul: np.multiply,
     operator.truediv: np.divide,
 }
-# How an op computes a batch under `vmap`; the rules are in tallow.core.batching. Without one, for each element.
+# How an op computes a batch under `vmap`; the rules are in tallow.functions.batching. Without one, for each element.
 BATCHES = {
     "elementwise": "the operands broadcast, and so do the indices",
     "dim": "the attributes called dim, dims, dim0 and so on are dims of the operands; None is all dims",

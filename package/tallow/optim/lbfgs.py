@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import note_write
-from tallow.autograd.modes import enable_grad
 from tallow.core.apply import check_writable
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
@@ -18,6 +16,8 @@ from tallow.optim.optimizer import Closure, Group, Optimizer
 from tallow.optim.options import check_not_negative
 from tallow.optim.state_checks import number_fault
 from tallow.optim.strong_wolfe import Point, strong_wolfe
+from tallow.tape.graph import note_write
+from tallow.tape.modes import enable_grad
 
 FLAT_CURVATURE = 1e-10  # a step with less curvature carries no information and is not stored
 

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.graph import note_write
-from tallow.autograd.modes import enable_grad
 from tallow.core.apply import check_writable
 from tallow.core.tensor import RemovableHandle, Tensor, wrap
 from tallow.dtypes import HALVES, Array
@@ -24,6 +22,8 @@ from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.optim.saved_state import Group as Group
 from tallow.optim.saved_state import SavedState
+from tallow.tape.graph import note_write
+from tallow.tape.modes import enable_grad
 
 Closure = Callable[[], Any]
 Step = TypeVar("Step", bound=Callable[..., Any])

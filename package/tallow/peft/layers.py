@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import MissingNameError, NumericError, UnsupportedError
 from tallow.nn import functional as F
@@ -26,6 +25,7 @@ from tallow.nn.parameter import Parameter, empty_parameter
 from tallow.nn.parameter_containers import ParameterDict
 from tallow.nn.transposed_linear import Conv1D
 from tallow.peft.config import LoraConfig
+from tallow.tape.modes import no_grad
 
 HALVES = (dtypes.float16, dtypes.bfloat16)
 

@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tallow.autograd.api import GradStore
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
 from tallow.ops.memory_format import memory_format as MemoryFormat

@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tallow.autograd.api import GradStore
 from tallow.devices import device as Device
 from tallow.dtypes import dtype as Dtype
 from tallow.ops.memory_format import memory_format as MemoryFormat
@@ -195,6 +196,9 @@ class Methods:
 
     def atanh_(self) -> Tensor:
         """Return the inverse hyperbolic tangent, of numbers in [-1, 1]."""
+
+    def backward(self, gradient: Any = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Any = ...) -> GradStore:
+        """Add gradients to `.grad` of the leaves this tensor depends on; see `tallow.autograd.backward`."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Return beta · input + alpha · (batch1 @ batch2)."""

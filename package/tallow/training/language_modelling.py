@@ -17,7 +17,6 @@ import numpy.typing as npt
 from tallow import dtypes
 from tallow.amp.autocast_mode import autocast
 from tallow.amp.grad_scaler import GradScaler
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, DistributedError
 from tallow.models.causal_lm import CausalLM
@@ -28,6 +27,7 @@ from tallow.nn.parallel.distributed import DistributedDataParallel
 from tallow.nn.parameter_containers import ParameterList
 from tallow.optim.adam import AdamW
 from tallow.random import manual_seed
+from tallow.tape.modes import no_grad
 from tallow.training.processes import Processes
 from tallow.training.run import Settings, Training, differences
 from tallow.training.texts import Rows

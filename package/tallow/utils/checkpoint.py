@@ -11,12 +11,12 @@ from typing import Any
 
 from tallow.autograd import enable_grad, grad, is_grad_enabled
 from tallow.autograd.function import Function
-from tallow.autograd.graph import Node, Output
-from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.lazy_names import names_of
 from tallow.random import default_generator
+from tallow.tape.graph import Node, Output
+from tallow.tape.modes import mode
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

@@ -7,7 +7,6 @@ They read the variables of closures by name (saved.py).
 from collections.abc import Sequence
 from typing import Any
 
-from tallow.autograd.graph import Node, check_saved
 from tallow.autograd.recorded import decompositions as decompositions
 from tallow.autograd.recorded import elementwise as elementwise
 from tallow.autograd.recorded import grid_sample as grid_sample
@@ -24,6 +23,7 @@ from tallow.autograd.second_order import OTHERS, NodeRule
 from tallow.autograd.second_order import run_derived as run_derived
 from tallow.autograd.variables import no_rule
 from tallow.ops.table import OPS
+from tallow.tape.graph import Node, check_saved
 
 
 def _find(node: Node) -> NodeRule | None:

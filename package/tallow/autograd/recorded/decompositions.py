@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tallow.autograd.graph import Output
 from tallow.autograd.recorded.definitions import defined, formed, with_value
 from tallow.autograd.recorded.rules import rule
 from tallow.autograd.recorded.saved import Gradients, Saved, connected
@@ -13,6 +12,7 @@ from tallow.ops.decomposition import linalg_eigh, linalg_svd
 from tallow.ops.diagonals import diag_embed, tril, triu
 from tallow.ops.joining import cat
 from tallow.ops.linalg import cholesky_solve, cofactors, linalg_det, linalg_inv, linalg_solve, transposed
+from tallow.tape.graph import Output
 
 
 def _output(saved: Saved, name: str, index: int) -> Tensor:

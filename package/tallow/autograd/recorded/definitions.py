@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Edge, Node, Output, edge_to, place_of
 from tallow.autograd.second_order import run_derived
 from tallow.autograd.variables import node_on
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
+from tallow.tape.graph import Edge, Node, Output, edge_to, place_of
 
 
 def defined(op: Callable[..., Any], operands: Sequence[Tensor], *gs: Tensor) -> list[Tensor | None]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tallow.autograd.graph import edge_to
 from tallow.autograd.recorded.definitions import unread
 from tallow.autograd.recorded.reductions import of_norm
 from tallow.autograd.recorded.rules import difference, rule
 from tallow.autograd.recorded.saved import Gradients, Saved, connected
 from tallow.core.tensor import Tensor
+from tallow.tape.graph import edge_to
 
 
 @rule("cdist")

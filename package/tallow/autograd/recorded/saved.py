@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.graph import Node
 from tallow.autograd.variables import connected as connected
 from tallow.autograd.variables import no_rule as no_rule
 from tallow.core.tensor import Tensor, from_array
 from tallow.dtypes import Array
+from tallow.tape.graph import Node
 
 Gradients = Sequence[Tensor | None]
 Rule = Callable[..., Gradients]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallow import dtypes
-from tallow.autograd.graph import note_write
 from tallow.errors import ArgumentError
 from tallow.keras.callbacks.callback import Callback, Logs
+from tallow.tape.graph import note_write
 
 
 class SwapEMAWeights(Callback):

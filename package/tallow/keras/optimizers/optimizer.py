@@ -13,7 +13,6 @@ import numpy as np
 
 from tallow import devices, dtypes, optim
 from tallow.autograd import no_grad
-from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import Array
@@ -22,6 +21,7 @@ from tallow.keras.lookup import find
 from tallow.keras.naming import snake_case
 from tallow.keras.optimizers import schedules
 from tallow.keras.serialization import serialize_keras_object
+from tallow.tape.graph import note_write
 
 LearningRate = float | schedules.LearningRateSchedule | Callable[[], float]
 

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tallow import devices, dtypes, kernels
-from tallow.autograd.modes import is_grad_enabled, no_grad
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
@@ -35,6 +34,7 @@ from tallow.nn.hooks import STRUCTURE
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.ops.joining import cat
+from tallow.tape.modes import is_grad_enabled, no_grad
 
 FEW_TOKENS = 4  # more share experts, so that one product for each expert is faster
 FUSED = (".experts.gate_up_proj", ".experts.down_proj")

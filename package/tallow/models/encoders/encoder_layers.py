@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import dtypes, kernels
-from tallow.autograd.modes import mode
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
@@ -31,6 +30,7 @@ from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
+from tallow.tape.modes import mode
 
 ACTIVATION = Kind(allowed={"activation": tuple(COMPILED)})
 ATTENTION = Kind(settings=("num_heads",), dropout=("dropout_p",))

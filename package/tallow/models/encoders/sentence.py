@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.hub import local_model
@@ -44,6 +43,7 @@ from tallow.models.gguf.names import POOLINGS as GGUF_POOLINGS
 from tallow.models.text_batches import Progress, Text, TextBatches, length_limit
 from tallow.nn import functional as F
 from tallow.nn.module import Module
+from tallow.tape.modes import no_grad
 from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch, Tokenizer
 

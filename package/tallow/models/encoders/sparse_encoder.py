@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tallow.autograd.modes import no_grad
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.encoders.bert import BertForMaskedLM
@@ -26,6 +25,7 @@ from tallow.models.encoders.roberta import RobertaForMaskedLM
 from tallow.models.encoders.sentence_folder import modules_of
 from tallow.models.text_batches import Vectors
 from tallow.nn import functional as F
+from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Batch, Tokenizer
 
 # Kinds of modules.

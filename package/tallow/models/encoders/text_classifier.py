@@ -15,7 +15,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tallow.autograd.modes import no_grad
 from tallow.core.creation import from_numpy
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.models.config import CONFIG, read_entries
@@ -28,6 +27,7 @@ from tallow.models.encoders.sentence_folder import PROMPTS
 from tallow.models.text_batches import Text, Vectors
 from tallow.models.torch_activations import activation_of
 from tallow.nn.module import Module
+from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Batch, Tokenizer
 
 Classifier = (

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.modes import no_grad
 from tallow.core.creation import tensor
 from tallow.dtypes import Array, widen
 from tallow.errors import ArgumentError
@@ -24,6 +23,7 @@ from tallow.nn.block_layers import BlockLinear
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.transposed_linear import Conv1D
+from tallow.tape.modes import no_grad
 
 WINDOW = 512  # tokens of a forward pass, as in llama.cpp
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.generation import LogitsProcessor, Sample
@@ -29,6 +28,7 @@ from tallow.nn.attention import key_mask
 from tallow.nn.cache import KVCache
 from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
+from tallow.tape.modes import no_grad
 
 if TYPE_CHECKING:  # programs that constrain nothing do not import it
     from tallow.generation.constrain import Grammar

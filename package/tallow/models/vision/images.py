@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from tallow import devices
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, CheckpointError, NumericError
 from tallow.models import loading
@@ -24,6 +23,7 @@ from tallow.models.vision.clip import CLIPModel
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification, Dinov2Model
 from tallow.models.vision.image_processor import Image, ImageProcessor, is_one
 from tallow.models.vision.vit import ViTForImageClassification, ViTModel
+from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Batch, Tokenizer
 
 CLASSIFIERS = (ViTForImageClassification, Dinov2ForImageClassification)

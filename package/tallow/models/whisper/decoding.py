@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.modes import no_grad
 from tallow.core.apply import apply
 from tallow.core.creation import as_tensor
 from tallow.core.tensor import Tensor
@@ -26,6 +25,7 @@ from tallow.models.whisper.rules import NON_SPEECH, Rule, SuppressBlank, Suppres
 from tallow.models.whisper.search import BeamSearch, Choice, Floats, Rows, Sampling, log_softmax
 from tallow.models.whisper.steps import Steps
 from tallow.ops.joining import cat
+from tallow.tape.modes import no_grad
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,6 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.audio.mel import WINDOW_FRAMES
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ShapeError, TokenizerError
 from tallow.fused.decoder import FusedDecoder
@@ -48,6 +47,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
+from tallow.tape.modes import no_grad
 from tallow.text.whisper import WhisperTokenizer
 
 GENERATION = "generation_config.json"

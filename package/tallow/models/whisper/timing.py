@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor, wrap
 from tallow.models.causal_lm import host_logits
 from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.search import log_softmax
+from tallow.tape.modes import no_grad
 from tallow.text.whisper import SECONDS_PER_TIMESTAMP
 
 Floats = npt.NDArray[np.float32]

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tallow.audio.mel import FRAMES_PER_SECOND, MelWindows
 from tallow.audio.sound import Sound
-from tallow.autograd.modes import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.generation.processors import require_count
@@ -31,6 +30,7 @@ from tallow.models.whisper.model import Whisper
 from tallow.models.whisper.segments import Place, Segment, Split, split
 from tallow.models.whisper.timing import APPENDED, PREPENDED, align
 from tallow.models.whisper.words import add_words, skip_hallucinations, spoken_until
+from tallow.tape.modes import no_grad
 from tallow.text.languages import language_code
 
 TEMPERATURES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from tallow import devices
-from tallow.autograd.modes import mode, no_grad
 from tallow.core.tensor import Tensor
 from tallow.distributed import ProcessGroup, broadcast
 from tallow.distributed.groups import member
 from tallow.errors import ArgumentError, DeviceError, DistributedError
 from tallow.nn.module import Module
 from tallow.nn.parallel.reducer import Reducer
+from tallow.tape.modes import mode, no_grad
 
 BUCKET_MB = 25
 

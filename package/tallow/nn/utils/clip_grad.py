@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tallow.autograd import no_grad
-from tallow.autograd.graph import note_write
 from tallow.core.apply import apply
 from tallow.core.creation import tensor
 from tallow.core.deprecated import older_name
@@ -17,6 +16,7 @@ from tallow.linalg import vector_norm
 from tallow.ops.joining import stack
 from tallow.ops.multi_tensor import alike, scale_all
 from tallow.ops.multi_tensor import total_norm as norm_of_all
+from tallow.tape.graph import note_write
 
 Tensors = Tensor | Iterable[Tensor]
 

@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
-from tallow.autograd.graph import note_write
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, InvalidKeyError, TallowError, warn
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.state_checks import fault
+from tallow.tape.graph import note_write
 
 
 class LRScheduler:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tallow.autograd.broadcast import fit
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.tape.broadcast import fit
 
 Fields = tuple[Any, ...]  # those of `View`
 

@@ -22,14 +22,14 @@ import numpy as np
 from numpy import ndarray
 
 from tallow import devices
-from tallow.autograd.broadcast import fit
-from tallow.autograd.graph import FLOAT32, Edge, Node, Output, Place, check_writes, gradient_dtype, place_of
-from tallow.autograd.modes import mode
-from tallow.autograd.writes import writes
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import GraphError
 from tallow.ops.half_gradients import Roundable, dtype_read
+from tallow.tape.broadcast import fit
+from tallow.tape.graph import FLOAT32, Edge, Node, Output, Place, check_writes, gradient_dtype, place_of
+from tallow.tape.modes import mode
+from tallow.tape.writes import writes
 
 Root = tuple[Edge, Array]  # an output to differentiate, and the gradient to start from
 _by_sequence = attrgetter("sequence")

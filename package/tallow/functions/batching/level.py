@@ -7,12 +7,14 @@ from typing import Any
 
 from tallow import dtypes
 from tallow.autograd.api import grad
-from tallow.autograd.modes import mode
 from tallow.core.apply import apply, apply_inplace
-from tallow.core.batching import product_rules as product_rules
-from tallow.core.batching import shape_rules as shape_rules
-from tallow.core.batching.rules import RULES, Call
-from tallow.core.batching.tensors import (
+from tallow.core.tensor import Tensor
+from tallow.core.trees import filled, leaves, map_leaves
+from tallow.errors import DtypeError, GraphError, ShapeError, warn
+from tallow.functions.batching import product_rules as product_rules
+from tallow.functions.batching import shape_rules as shape_rules
+from tallow.functions.batching.rules import RULES, Call
+from tallow.functions.batching.tensors import (
     Batched,
     BatchedArray,
     BatchError,
@@ -24,12 +26,10 @@ from tallow.core.batching.tensors import (
     levels_of,
     repeated,
 )
-from tallow.core.tensor import Tensor
-from tallow.core.trees import filled, leaves, map_leaves
-from tallow.errors import DtypeError, GraphError, ShapeError, warn
 from tallow.ops.filling import copy
 from tallow.ops.joining import stack
 from tallow.ops.table import Op
+from tallow.tape.modes import mode
 
 _warned: set[str] = set()
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.modes import mode
-from tallow.autograd.names import name_of
-from tallow.autograd.saved import saved_arrays, unread_variables
-from tallow.autograd.views import Layout, View, of_base
-from tallow.autograd.writes import last_write, note, owner_of, writes
 from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
+from tallow.tape.modes import mode
+from tallow.tape.names import name_of
+from tallow.tape.saved import saved_arrays, unread_variables
+from tallow.tape.views import Layout, View, of_base
+from tallow.tape.writes import last_write, note, owner_of, writes
 
 FLOAT32 = np.dtype(np.float32)
 _next_in_sequence = count(1).__next__

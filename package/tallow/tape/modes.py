@@ -24,7 +24,7 @@ class _Mode(threading.local):
         usual: all of this in one word, because the lookup of a thread's attribute is a noticeable part of a small op:
             RECORDING, PLAIN or INFERENCE; None under autocast, and while `tracer` records.
         tracer: the recorder of `tallow.compiler` that ops report to, or None.
-        batching: the innermost call of `tallow.func.vmap` that runs, a Level of tallow.core.batching, or None.
+        batching: the innermost call of `tallow.func.vmap` that runs, a Level of tallow.functions.batching, or None.
         finds_nan: whether backward passes look for NaN, see tallow.autograd.anomaly.
     """
 

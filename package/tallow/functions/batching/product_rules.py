@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.core.apply import apply
-from tallow.core.batching.rules import Call, of_samples, rule
-from tallow.core.batching.tensors import aligned, batched
 from tallow.core.tensor import Tensor, wrap
+from tallow.functions.batching.rules import Call, of_samples, rule
+from tallow.functions.batching.tensors import aligned, batched
 from tallow.ops.channel_normalization import group_norm
 from tallow.ops.matmul import matmul
 from tallow.ops.selection import where

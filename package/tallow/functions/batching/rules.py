@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from tallow import dtypes
 from tallow.core.apply import apply
-from tallow.core.batching.tensors import Batched, aligned, repeated
 from tallow.core.tensor import Tensor
 from tallow.core.trees import map_leaves
+from tallow.functions.batching.tensors import Batched, aligned, repeated
 from tallow.ops.dims import as_ints, normalize_dim
 from tallow.ops.table import Op
 
 if TYPE_CHECKING:
-    from tallow.core.batching.level import Level
+    from tallow.functions.batching.level import Level
 
 Rule = Callable[["Call"], Any]
 RULES: dict[str, Rule] = {}  # by the kind, or by the name of an op with a rule of its own

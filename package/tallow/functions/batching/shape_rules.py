@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.core.apply import apply
-from tallow.core.batching.rules import RULES, Call, of_samples, rule
-from tallow.core.batching.tensors import aligned
 from tallow.core.creation import arange
 from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
+from tallow.functions.batching.rules import RULES, Call, of_samples, rule
+from tallow.functions.batching.tensors import aligned
 from tallow.ops import selection
 from tallow.ops.dims import as_ints, normalize_dim
 from tallow.ops.gather import gather as gather_op

@@ -7,11 +7,11 @@ from functools import wraps
 from typing import Any
 
 from tallow.core.apply import apply
-from tallow.core.batching.level import Level
-from tallow.core.batching.tensors import Batched, repeated
 from tallow.core.tensor import Tensor
 from tallow.core.trees import filled, leaves
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.functions.batching.level import Level
+from tallow.functions.batching.tensors import Batched, repeated
 from tallow.ops.joining import cat
 from tallow.random import default_generator
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tallow.autograd.writes import owner_of
 from tallow.dtypes import Array
+from tallow.tape.writes import owner_of
 
 _WITHOUT_ARRAYS = {"numpy", "cupy"}  # dtypes and functions of these modules hold no arrays
 _DTYPES = {type(np.dtype(kind)) for kind in (np.float32, np.float64, np.int64)}

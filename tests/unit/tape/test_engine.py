@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.autograd.saved import saved_arrays
-from tallow.autograd.writes import owner_of
 from tallow.core.tensor import wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
+from tallow.tape.saved import saved_arrays
+from tallow.tape.writes import owner_of
 
 COPIES_ELSEWHERE = pytest.mark.cpu("elsewhere it is a copy")
 

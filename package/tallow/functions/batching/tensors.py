@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tallow import devices
-from tallow.autograd.graph import Node, Output
 from tallow.core.tensor import Tensor
 from tallow.errors import TallowError, UnsupportedError
+from tallow.tape.graph import Node, Output
 
 if TYPE_CHECKING:
-    from tallow.core.batching.level import Level
+    from tallow.functions.batching.level import Level
 
 _new: Any = object.__new__
 

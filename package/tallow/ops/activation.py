@@ -19,6 +19,9 @@ from tallow.ops.checks import expect_float, kind, refuse_bool
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
 from tallow.ops.formulas import formula
+from tallow.ops.joining import cat
+from tallow.ops.maps import with_value
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.selection import at_least, at_most, between, masked, select
 from tallow.ops.table import Result, op
 
@@ -45,6 +48,9 @@ def sigmoid(input: Array) -> Result:
     return value, lambda g: (_sigmoid_backward(g, value),)
 
 
+sigmoid.slope(lambda value: value * (1 - value))
+
+
 @formula
 def _sigmoid_backward(g: Array, y: Array) -> Array:
     return g * y * (1 - y)
@@ -57,6 +63,9 @@ def logsigmoid(input: Array) -> Result:
     xp = array_module(input)
     value = at_most(input, 0) - xp.log1p(xp.exp(-xp.abs(input)))
     return value, lambda g: (g * logistic(-input),)
+
+
+logsigmoid.slope(lambda input: (-input).sigmoid())
 
 
 # --------------------------------------------------------------------------------------------------- piecewise linear
@@ -148,6 +157,17 @@ def prelu(input: Array, weight: Array) -> Result:
     return select(positive, input, input * by_channel), backward
 
 
+@prelu.second(by_channel="weight")
+def _(g: Derived, *, input: Derived, weight: Derived, by_channel: Derived, positive: Derived) -> Gradients:
+    by_weight = (g * _below(input)).sum_to_size(by_channel.shape).reshape(weight.shape)
+    return [g.where(positive, g * by_channel), by_weight]
+
+
+def _below(x: Derived) -> Derived:
+    """Return min(x, 0), whose slope at 0 is 0, as that of PyTorch's second derivatives is."""
+    return -(-x).relu()
+
+
 @op("F_", batched="elementwise")
 def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Result:
     """Clamp each element to [min_val, max_val]."""
@@ -193,6 +213,12 @@ def hardswish(input: Array) -> Result:
         return (masked(g, input > -3) * select(input < 3, input / 3 + 0.5, 1),)
 
     return _hardswish(input), backward
+
+
+@hardswish.slope
+def _(*, input: Derived) -> Derived:
+    x = input.detach()
+    return (input / 3 + 0.5).masked_fill(x <= -3, 0).masked_fill(x >= 3, 1)
 
 
 @formula
@@ -242,6 +268,10 @@ threshold.piecewise(in_steps=True)
 # -------------------------------------------------------------------------------------------------------- exponential
 
 
+def _elu_slope(*, x: Derived, alpha: float, scale: float, rate: float) -> Derived:
+    return ((_below(x) * rate).exp() * (alpha * scale * rate)).masked_fill(x.detach() > 0, scale)
+
+
 @op("F_", batched="elementwise")
 def elu(input: Array, alpha: float = 1.0) -> Result:
     """Return x where it is positive and alpha · (exp(x) - 1) elsewhere.
@@ -250,6 +280,9 @@ def elu(input: Array, alpha: float = 1.0) -> Result:
     """
     expect_float("elu", input)
     return _elu(input, alpha, 1.0, 1.0)
+
+
+elu.slope(_elu_slope, x="input", unneeded="bend")
 
 
 @op("tl tl_ F_", batched="elementwise")
@@ -264,6 +297,9 @@ def celu(input: Array, alpha: float = 1.0) -> Result:
     return _elu(input, alpha, 1.0, 1 / alpha)
 
 
+celu.slope(_elu_slope, x="input", unneeded="bend")
+
+
 @op("tl tl_ F_", batched="elementwise")
 def selu(input: Array) -> Result:
     """Apply `elu` with the scales that keep mean 0 and variance 1 from layer to layer.
@@ -272,6 +308,9 @@ def selu(input: Array) -> Result:
     """
     expect_float("selu", input)
     return _elu(input, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
+
+
+selu.slope(_elu_slope, x="input", unneeded="bend")
 
 
 def _elu(x: Array, alpha: float, scale: float, rate: float) -> Result:
@@ -293,6 +332,11 @@ def softplus(input: Array, beta: float = 1.0, threshold: float = 20.0) -> Result
     return value, lambda g: (g * select(linear, 1, logistic(input * beta)),)
 
 
+@softplus.slope
+def _(*, input: Derived, beta: float, linear: Derived) -> Derived:
+    return (input * beta).sigmoid().masked_fill(linear, 1)
+
+
 @op("F", dtypes="float", batched="elementwise")
 def softsign(input: Array) -> Result:
     """Return x / (1 + |x|) of each element."""
@@ -300,11 +344,20 @@ def softsign(input: Array) -> Result:
     return input / (1 + xp.abs(input)), lambda g: (g / xp.square(1 + xp.abs(input)),)
 
 
+softsign.slope(lambda input: (1 + input.abs()) ** -2)
+
+
 @op("F", dtypes="float", batched="elementwise")
 def tanhshrink(input: Array) -> Result:
     """Return x - tanh(x) of each element."""
     tanh = array_module(input).tanh(input)
     return input - tanh, lambda g: (g * tanh * tanh,)
+
+
+@tanhshrink.slope
+def _(*, input: Unread, tanh: Derived) -> Derived:
+    y = with_value.call(input, tanh, lambda y: 1 - y * y)
+    return y * y
 
 
 @op("F_", halves=True, batched="elementwise")
@@ -316,6 +369,9 @@ def silu(input: Array) -> Result:
     expect_float("silu", input)
 
     return run("silu", input), lambda g: (run("silu_backward", input, g),)
+
+
+silu.slope(lambda input: silu_slope(input, input.sigmoid()))
 
 
 def silu_slope(x: Array, s: Array) -> Array:
@@ -350,6 +406,12 @@ def mish(input: Array) -> Result:
     return input * squashed, backward
 
 
+@mish.slope(unneeded="squashed")
+def _(*, input: Derived) -> Derived:
+    squashed = (-logsigmoid.call(-input)).tanh()
+    return squashed + input * input.sigmoid() * (1 - squashed * squashed)
+
+
 @op("F", halves=True, batched="elementwise")
 def gelu(input: Array, *, approximate: str = "none") -> Result:
     """Return x · Φ(x), where Φ is the cumulative distribution function of the normal distribution.
@@ -364,6 +426,15 @@ def gelu(input: Array, *, approximate: str = "none") -> Result:
         raise ArgumentError(f"gelu: approximate={approximate!r}", hint="use 'none' or 'tanh'")
     expect_float("gelu", input)
     return run("gelu", input, approximate), lambda g: (run("gelu_backward", input, g, approximate),)
+
+
+@gelu.slope
+def _(*, input: Derived, approximate: str) -> Derived:
+    if approximate == "none":
+        normal_cdf = 0.5 * (1 + (input * math.sqrt(0.5)).erf())
+        return normal_cdf + input * (-0.5 * input * input).exp() / math.sqrt(2 * math.pi)
+    tanh = _gelu_angle(input).tanh()
+    return (1 + tanh + input * (1 - tanh * tanh) * _gelu_angle_slope(input)) / 2
 
 
 @kernel("gelu", "array", round_like=0)
@@ -386,6 +457,10 @@ def _gelu_angle(x: Array) -> Array:
     return (x + 0.044715 * x * x * x) * math.sqrt(2 / math.pi)
 
 
+def _gelu_angle_slope(x: Array) -> Array:
+    return (1 + 3 * 0.044715 * x * x) * math.sqrt(2 / math.pi)
+
+
 def _gelu_slope(x: Array) -> Array:
     """Return Φ(x) + x φ(x), the derivative of gelu."""
     return _normal_cdf(x) + x * array_module(x).exp(x * x / -2) / math.sqrt(2 * math.pi)
@@ -393,8 +468,7 @@ def _gelu_slope(x: Array) -> Array:
 
 def _gelu_tanh_slope(x: Array) -> Array:
     tanh = array_module(x).tanh(_gelu_angle(x))
-    angle_slope = (1 + 3 * 0.044715 * x * x) * math.sqrt(2 / math.pi)
-    return (1 + tanh + x * (1 - tanh * tanh) * angle_slope) / 2
+    return (1 + tanh + x * (1 - tanh * tanh) * _gelu_angle_slope(x)) / 2
 
 
 @op("F", batched="dim")
@@ -414,3 +488,10 @@ def glu(input: Array, dim: int = -1) -> Result:
     half = input.shape[dim] // 2
     linear, s = input[part(dim, None, half)], logistic(input[part(dim, half, None)])
     return linear * s, lambda g: (xp.concatenate((g * s, g * linear * s * (1 - s)), axis=dim),)
+
+
+@glu.second
+def _(g: Derived, *, input: Unread, linear: Derived, s: Derived, dim: int) -> Gradients:
+    first, second = input.chunk(2, dim)
+    a, s = with_value.call(first, linear), with_value.call(second, s, lambda y: y * (1 - y))
+    return [cat.call([g * s, g * a * s * (1 - s)], dim)]

@@ -15,7 +15,9 @@ from tallow.kernels.table import Limit
 from tallow.ops.checks import expect_float, kind, no_floats, refuse_bool, refuse_bools
 from tallow.ops.filling import factor
 from tallow.ops.formulas import formula
+from tallow.ops.maps import known_difference
 from tallow.ops.quotients import floor_quotient, modulus, truncated_rest
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.table import Result, op
 
 
@@ -94,6 +96,11 @@ def add(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     return _plus_product(input, other, factor(alpha, other, "add")), lambda g: (g, lambda: g * alpha)
 
 
+@add.second
+def _(g: Derived, *, alpha: Scalar = 1) -> Gradients:
+    return [g, g if alpha == 1 else g * alpha]
+
+
 @op(
     "tl Tensor Tensor_", dtypes="promote", aliases=("subtract",), value=operator.sub, limit=SUB, numbers_alone=True,
     refuses="bool",
@@ -112,6 +119,11 @@ def sub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> R
     return _minus_product(input, other, factor(alpha, other, "sub")), lambda g: (g, lambda: g * -alpha)
 
 
+@sub.second
+def _(g: Derived, *, alpha: Scalar = 1) -> Gradients:
+    return [g, g * -alpha]
+
+
 @formula
 def _minus_product(x: Any, a: Any, b: Any) -> Any:
     return x - a * b
@@ -122,6 +134,9 @@ def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> 
     """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
+
+
+rsub.second(lambda g, *, alpha: [g * -alpha, g])
 
 
 @op(
@@ -136,6 +151,9 @@ def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> 
 def mul(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · other, broadcast."""
     return _times(input, other), lambda g: (lambda: _times(g, other), lambda: _times(g, input))
+
+
+mul.second(lambda g, *, input, other: [g * other, g * input])
 
 
 @op(
@@ -167,10 +185,21 @@ def div(input: Array | Scalar, other: Array | Scalar, *, rounding_mode: str | No
     return value, lambda g: (lambda: _by(g, other), lambda: -g * (input / other / other))
 
 
+@div.second(unneeded="zeros")
+def _of_quotient(g: Derived, *, input: Derived = None, other: Derived = None) -> Gradients:
+    if other is None:  # it was rounded
+        return [g * 0, g * 0]
+    by_input = g / other
+    return [by_input, -by_input * (input / other)]
+
+
 @op("tl Tensor Tensor_", dtypes="float", numbers_alone=True, batched="elementwise")
 def true_divide(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input / other, broadcast."""
     return div.function(input, other)
+
+
+true_divide.second(_of_quotient, unneeded="zeros")
 
 
 def _as_float(x: Any) -> Any:
@@ -221,6 +250,9 @@ def remainder(input: Array | Scalar, other: Array | Scalar) -> Result:
     return modulus(input, other), lambda g: (g, lambda: -g * floor_quotient(input, other))
 
 
+remainder.piecewise()
+
+
 @op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`.
@@ -232,6 +264,9 @@ def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
         _refuse_zero("fmod", other)
     xp = array_module(input, other)
     return truncated_rest(input, other), lambda g: (g, lambda: -g * xp.trunc(input / other))
+
+
+fmod.piecewise()
 
 
 @op("tl Tensor Tensor_", dtypes="divide", batched="elementwise")
@@ -247,11 +282,16 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
     integral = no_floats(input, exponent)
     value = _integer_power(_wrap(input, exponent), exponent) if integral else _power(input, exponent)
 
+    if not hasattr(exponent, "dtype"):
+
+        def by_number(g: Array) -> tuple[Any, ...]:
+            return xp.zeros_like(g) if exponent == 0 else g * (exponent * _power(input, exponent - 1)), None
+
+        return value, by_number
+
     def backward(g: Array) -> tuple[Any, ...]:
         def by_input() -> Any:
-            if hasattr(exponent, "dtype"):
-                return xp.where(exponent == 0, 0, g * exponent * input ** (exponent - 1))
-            return xp.zeros_like(g) if exponent == 0 else g * (exponent * _power(input, exponent - 1))
+            return xp.where(exponent == 0, 0, g * exponent * input ** (exponent - 1))
 
         def by_exponent() -> Any:
             return xp.where((input == 0) & (exponent >= 0), 0, g * value * log(input))
@@ -259,6 +299,15 @@ def pow(input: Array | Scalar, exponent: Array | Scalar) -> Result:
         return by_input, by_exponent
 
     return value, backward
+
+
+@pow.second
+def _(g: Derived, *, input: Derived, exponent: Derived, value: Derived = None) -> Gradients:
+    if value is None:  # the exponent is a number
+        return [g * 0 if exponent == 0 else g * exponent * input ** (exponent - 1), None]
+    logarithm = input.log() if hasattr(input, "dtype") else exponent.new_full((), input).log()
+    by_input = (g * exponent * input ** (exponent - 1)).masked_fill(exponent == 0, 0)
+    return [by_input, (g * value * logarithm).masked_fill((exponent >= 0) & (input == 0), 0)]
 
 
 def _power(input: Any, exponent: Any) -> Any:
@@ -296,6 +345,9 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     return total, lambda g: (g, lambda: g * tensor2 * value, lambda: g * tensor1 * value)
 
 
+addcmul.second(lambda g, *, tensor1, tensor2, value: [g, g * tensor2 * value, g * tensor1 * value])
+
+
 @formula
 def _plus_product(x: Any, a: Any, b: Any) -> Any:
     return x + a * b
@@ -316,6 +368,12 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     return _plus_quotient(input, tensor1, tensor2, value), backward
 
 
+@addcdiv.second
+def _(g: Derived, *, tensor1: Derived, tensor2: Derived, value: Scalar) -> Gradients:
+    by_tensor1 = g * value / tensor2
+    return [g, by_tensor1, -by_tensor1 * (tensor1 / tensor2)]
+
+
 @formula
 def _plus_quotient(x: Any, a: Any, b: Any, factor: Scalar) -> Any:
     return x + factor * (a / b)
@@ -334,6 +392,12 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
     span = end - input
     value = array_module(input).where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
     return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, lambda: g * span)
+
+
+@lerp.second
+def _(g: Derived, *, input: Unread, end: Unread, weight: Derived, span: Derived = None) -> Gradients:
+    by_weight = None if span is None else g * known_difference(end, input, span)
+    return [g * (1 - weight), g * weight, by_weight]
 
 
 @formula

@@ -13,6 +13,9 @@ def to_dtype(input: Array, dtype: dtypes.dtype) -> Result:
     return dtypes.cast(input, dtype), lambda g: (g[...],)
 
 
+to_dtype.second(lambda g: [g])
+
+
 @op("", dtypes="keep", batched="elementwise")
 def to_device(input: Array, device: devices.device, non_blocking: bool = False) -> Result:
     """Copy the elements to `device`; the gradient is copied back."""
@@ -24,6 +27,9 @@ def to_device(input: Array, device: devices.device, non_blocking: bool = False) 
 def clone(input: Array, *, memory_format: memory_format | None = None) -> Result:
     """Return a copy, in the memory order of the input unless `memory_format` names another."""
     return ordered_copy(input, preserve_format if memory_format is None else memory_format), lambda g: (g[...],)
+
+
+clone.second(lambda g: [g])
 
 
 def ordered_copy(input: Array, order: memory_format) -> Array:

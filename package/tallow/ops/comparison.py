@@ -109,6 +109,9 @@ def maximum(input: Array, other: Array) -> Result:
     return xp.maximum(input, other), backward
 
 
+maximum.piecewise()
+
+
 @op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def minimum(input: Array, other: Array) -> Result:
     """Return the smaller of two, elementwise; NaN if either is NaN. Equal operands share the gradient."""
@@ -123,6 +126,9 @@ def minimum(input: Array, other: Array) -> Result:
     return xp.minimum(input, other), backward
 
 
+minimum.piecewise()
+
+
 @op("tl Tensor", dtypes="promote", batched="elementwise")
 def fmax(input: Array, other: Array) -> Result:
     """Return the larger of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
@@ -130,8 +136,14 @@ def fmax(input: Array, other: Array) -> Result:
     return array_module(input).fmax(input, other), lambda g: (lambda: masked(g, first), lambda: masked(g, ~first))
 
 
+fmax.piecewise()
+
+
 @op("tl Tensor", dtypes="promote", batched="elementwise")
 def fmin(input: Array, other: Array) -> Result:
     """Return the smaller of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
     first = (input <= other) | (other != other)
     return array_module(input).fmin(input, other), lambda g: (lambda: masked(g, first), lambda: masked(g, ~first))
+
+
+fmin.piecewise()

@@ -35,6 +35,9 @@ def ldexp(input: Array, exponent: Index) -> Result:
     return xp.ldexp(input, exponent), lambda g: (xp.ldexp(g, exponent),)
 
 
+ldexp.piecewise()
+
+
 GREATEST_EXPONENT = 2**12  # beyond the range of float64
 
 
@@ -50,3 +53,6 @@ def nextafter(input: Array, other: Array) -> Result:
         return lambda: select(input == other, g.dtype.type(0), g), lambda: g * 0
 
     return array_module(input, other).nextafter(input, other), backward
+
+
+nextafter.piecewise()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
-from tallow.ops.activation import logistic, silu_slope
+from tallow.ops.activation import gelu, logistic, silu_slope
+from tallow.ops.second_order import Derived
 from tallow.ops.table import Array, Result, op
 
 
@@ -26,6 +27,11 @@ def silu_mul(input: Array, other: Array) -> Result:
     Shapes:  input, other the same -> the same
     """
     return _gate("silu_mul", input, other)
+
+
+@silu_mul.definition(unneeded="name")
+def _(*, input: Derived, other: Derived) -> Derived:
+    return input.sigmoid() * input * other
 
 
 @kernel("silu_mul", "array", round_like=0)
@@ -50,6 +56,11 @@ def gelu_mul(input: Array, other: Array) -> Result:
     Shapes:  input, other the same -> the same
     """
     return _gate("gelu_mul", input, other)
+
+
+@gelu_mul.definition(unneeded="name")
+def _(*, input: Derived, other: Derived) -> Derived:
+    return gelu.call(input, approximate="tanh") * other
 
 
 @kernel("gelu_mul", "array", round_like=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tallow.ops.second_order import Derived, Gradients
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.table import Array, Index, Result, op
 
 Map = Callable[[Array], Array]
@@ -64,3 +64,10 @@ def with_value(input: Array, known: Index, slope: Map | None = None) -> Result:
 @with_value.second
 def _(g: Derived, *, value: Derived, slope: Map | None) -> Gradients:
     return [g if slope is None else g * slope(value)]
+
+
+def known_difference(a: Unread, b: Unread, known: Derived) -> Derived:
+    """Return `known`, which is a - b where a closure has saved that, with their histories; None for a constant."""
+    if a is None:
+        return known if b is None else with_value.call(-b, known)
+    return with_value.call(a if b is None else a - b, known)

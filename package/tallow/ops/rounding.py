@@ -25,6 +25,9 @@ def ceil(input: Array) -> Result:
     return array_module(input).ceil(input), flat
 
 
+ceil.piecewise()
+
+
 @op("tl tl_ Tensor Tensor_", batched="elementwise")
 def floor(input: Array) -> Result:
     """Return the largest integer not greater than each element."""
@@ -32,11 +35,17 @@ def floor(input: Array) -> Result:
     return array_module(input).floor(input), flat
 
 
+floor.piecewise()
+
+
 @op("tl tl_ Tensor Tensor_", aliases=("fix",), batched="elementwise")
 def trunc(input: Array) -> Result:
     """Return the integer part of each element."""
     refuse_bool("trunc", input)
     return array_module(input).trunc(input), flat
+
+
+trunc.piecewise()
 
 
 @op("tl tl_ Tensor Tensor_ special", batched="elementwise")
@@ -53,12 +62,18 @@ def round(input: Array, *, decimals: int = 0) -> Result:
     return array_module(input).round(input, decimals), flat
 
 
+round.piecewise()
+
+
 @op("tl tl_ Tensor Tensor_", batched="elementwise")
 def frac(input: Array) -> Result:
     """Return input - trunc(input)."""
     if kind(input) != "f":
         raise DtypeError("frac: not implemented for integers")
     return input - array_module(input).trunc(input), lambda g: (g,)
+
+
+frac.second(lambda g: [g])
 
 
 def _sign(x: Array) -> Array:
@@ -73,16 +88,25 @@ def abs(input: Array) -> Result:
     return array_module(input).abs(input), lambda g: (g * _sign(input),)
 
 
+abs.piecewise(in_steps=True)
+
+
 @op("tl Tensor Tensor_", batched="elementwise")
 def sign(input: Array) -> Result:
     """Return the sign of each element: -1, 0 or 1."""
     return _sign(input), flat
 
 
+sign.piecewise()
+
+
 @op("tl Tensor Tensor_", batched="elementwise")
 def sgn(input: Array) -> Result:
     """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
     return _sign(input), flat
+
+
+sgn.piecewise()
 
 
 @op("tl Tensor", batched="elementwise")
@@ -101,6 +125,9 @@ def copysign(input: Array | Scalar, other: Array | Scalar) -> Result:
         return lambda: xp.where(input == 0, 0, g * (value / input)), lambda: xp.zeros_like(g)
 
     return value, backward
+
+
+copysign.piecewise()
 
 
 @op("tl Tensor Tensor_", batched="elementwise")
@@ -151,3 +178,6 @@ def nan_to_num(input: Array, nan: Scalar, posinf: Scalar, neginf: Scalar) -> Res
         return input.copy(), lambda g: (g * finite,)
     value = xp.where(finite, input, xp.where(input != input, nan, xp.where(input > 0, posinf, neginf)))
     return value.astype(input.dtype, copy=False), lambda g: (g * finite,)
+
+
+nan_to_num.piecewise()

@@ -13,6 +13,7 @@ from tallow.ops import approximation
 from tallow.ops.arithmetic import log
 from tallow.ops.checks import expect_float
 from tallow.ops.formulas import formula
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Result, op
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -24,6 +25,9 @@ SINC_SLOPE = tuple((-1) ** k * math.pi * 2 * k / math.factorial(2 * k + 1) for k
 def erf(input: Array) -> Result:
     """Return the error function, 2/√π · ∫ exp(-t²) dt from 0 to the input."""
     return run("erf", input), lambda g: (_erf_backward(g, input),)
+
+
+erf.slope(lambda input: TWO_OVER_ROOT_PI * (-input * input).exp())
 
 
 kernel("erf", "array")(approximation.erf)
@@ -41,6 +45,9 @@ def erfc(input: Array) -> Result:
     return approximation.erfc(input), lambda g: (g * (-TWO_OVER_ROOT_PI * xp.exp(-input * input)),)
 
 
+erfc.slope(lambda input: -TWO_OVER_ROOT_PI * (-input * input).exp())
+
+
 @op("tl Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def erfinv(input: Array) -> Result:
     """Return the inverse of erf on [-1, 1]; NaN elsewhere."""
@@ -49,10 +56,16 @@ def erfinv(input: Array) -> Result:
     return value, lambda g: (g * xp.exp(value * value) / TWO_OVER_ROOT_PI,)
 
 
+erfinv.slope(lambda value: (value * value).exp() / TWO_OVER_ROOT_PI)
+
+
 @op("tl Tensor Tensor_", dtypes="float", batched="elementwise")
 def lgamma(input: Array) -> Result:
     """Return ln |Γ(input)|."""
     return approximation.lgamma(input), lambda g: (g * approximation.digamma(input),)
+
+
+lgamma.slope(lambda input: input.digamma())
 
 
 @op("tl Tensor Tensor_ special", dtypes="float", batched="elementwise")
@@ -61,10 +74,16 @@ def digamma(input: Array) -> Result:
     return approximation.digamma(input), lambda g: (g * approximation.trigamma(input),)
 
 
+digamma.slope(lambda input: input.polygamma(1))
+
+
 @op("", dtypes="float", batched="elementwise")
 def polygamma(input: Array, n: int) -> Result:
     """Return the n-th derivative of digamma, (-1)^(n+1) · n! · ζ(n + 1, input); digamma itself for n = 0."""
     return _polygamma(input, n), lambda g: (g * _polygamma(input, n + 1),)
+
+
+polygamma.slope(lambda input, n: polygamma.call(input, n + 1))
 
 
 def _polygamma(x: Array, n: int) -> Array:
@@ -88,6 +107,13 @@ def sinc(input: Array) -> Result:
     return value, backward
 
 
+@sinc.slope(unneeded="angle")
+def _(*, input: Derived, value: Derived) -> Derived:
+    angle = input * math.pi
+    near, far = angle * approximation.polynomial(angle * angle, SINC_SLOPE), (angle.cos() - value)
+    return near.where(abs(angle.detach()) < 0.5, far / input.masked_fill(input.detach() == 0, 1))
+
+
 @op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def logit(input: Array, eps: float | None = None) -> Result:
     """Return ln(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if `eps` is given."""
@@ -103,6 +129,12 @@ def logit(input: Array, eps: float | None = None) -> Result:
     return xp.log(clamped / (1 - clamped)), lambda g: (xp.where(clamped == input, g / (clamped * (1 - clamped)), 0),)
 
 
+@logit.slope
+def _(*, input: Derived, clamped: Derived = None) -> Derived:
+    x, slope = input.detach(), 1 / (input * (1 - input))
+    return slope.masked_fill((x < 0) | (x > 1), math.nan) if clamped is None else slope.masked_fill(x != clamped, 0)
+
+
 @op("tl tl_ Tensor Tensor_ special", dtypes="float", batched="elementwise")
 def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     """Return input · ln(other), or 0 where the input is 0 unless `other` is NaN."""
@@ -116,12 +148,20 @@ def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
     return value, backward
 
 
+@xlogy.second(unneeded="logarithm")
+def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
+    return [xlogy.call(g, other).masked_fill((input == 0) & (other <= 0), 0), g * input / other]
+
+
 @op("special", dtypes="float", batched="elementwise")
 def entr(input: Array) -> Result:
     """Return -x · ln x, 0 at 0 and -inf below. The slope is inf at 0."""
     xp = array_module(input)
     value = xp.where(input > 0, -input * log(input), xp.where(input < 0, -math.inf, xp.abs(input * 0)))
     return value, lambda g: (-g * (1 + log(input)),)
+
+
+entr.slope(lambda input: -(1 + input.log()))
 
 
 @op("tl Tensor", dtypes="promote", batched="elementwise")
@@ -136,6 +176,12 @@ def logaddexp(input: Array, other: Array) -> Result:
     return xp.logaddexp(input, other), backward
 
 
+@logaddexp.second
+def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
+    share = (input - other).sigmoid()
+    return [g * share, g * (1 - share)]
+
+
 @op("tl Tensor", dtypes="promote", batched="elementwise")
 def logaddexp2(input: Array, other: Array) -> Result:
     """Return log2(2^input + 2^other), without intermediate overflow."""
@@ -146,3 +192,9 @@ def logaddexp2(input: Array, other: Array) -> Result:
         return lambda: g / (1 + xp.exp2(other - input)), lambda: g / (1 + xp.exp2(input - other))
 
     return xp.logaddexp2(input, other), backward
+
+
+@logaddexp2.second
+def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
+    share = ((input - other) * math.log(2)).sigmoid()
+    return [g * share, g * (1 - share)]

@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from tallow.autograd.recorded.rules import RULES, constant, linear_map, rule
+from tallow.autograd.recorded.rules import constant, rule
 from tallow.autograd.recorded.saved import Gradients, Saved
 from tallow.core.tensor import Tensor
 from tallow.devices import array_module
-from tallow.dtypes import Array
-
-# Names of the variables that closures save, by op. None of them but the slopes depends on an operand's value.
-ELEMENTWISE = {
-    "abs": ("input",),
-    "ceil": (),
-    "copysign": ("input", "value"),
-    "floor": (),
-    "fmax": ("first",),
-    "fmin": ("first",),
-    "fmod": ("input", "other"),
-    "frac": (),
-    "ldexp": ("exponent",),
-    "maximum": ("input", "other"),
-    "minimum": ("input", "other"),
-    "nan_to_num": ("finite",),
-    "nextafter": ("input", "other"),
-    "remainder": ("input", "other"),
-    "round": (),
-    "rsub": ("alpha",),
-    "sgn": (),
-    "sign": (),
-    "trunc": (),
-}
 
 
 def slopes(saved: Saved, g: Tensor) -> Gradients:
@@ -41,24 +17,6 @@ def slopes(saved: Saved, g: Tensor) -> Gradients:
 def scaled(g: Tensor, slope: Tensor) -> Tensor:
     """Return g * slope, and 0 where the slope is 0, even for an infinite gradient."""
     return (g * slope).masked_fill(slope == 0, 0)
-
-
-def _elementwise(saved: Saved, g: Tensor) -> Gradients:
-    saved.ignore(*ELEMENTWISE[saved.node.op_name.removesuffix("_")])
-    return [None if edge is None else _by_slope(saved, i, g) for i, edge in enumerate(saved.node.edges)]
-
-
-def _by_slope(saved: Saved, index: int, g: Tensor) -> Tensor:
-    """Return what the closure returns for an operand: g times a slope, which is its own adjoint."""
-
-    def scale(h: Array) -> Array:
-        entry: Array = saved.entry(index, h)
-        return entry
-
-    return linear_map(g, scale, scale)
-
-
-RULES.update(dict.fromkeys(ELEMENTWISE, _elementwise))
 
 
 @rule("median_of_all", "nanmedian_of_all")

@@ -8,7 +8,7 @@ from tallow.autograd.second_order import in_steps
 from tallow.core.tensor import Tensor
 
 OPS_WITH_STEPS = (
-    "abs", "linalg_vector_norm", "max_pool",
+    "linalg_vector_norm", "max_pool",
     "max_pool_with_indices",
 )  # fmt: skip
 

@@ -125,18 +125,20 @@ def apply_generally(op: Op, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def outputs_of(op: Op, value: Any, backward: Any, tensors: Sequence[Tensor | None]) -> Any:
-    """Return the result of an op: tensors, recorded if an operand needs a gradient."""
+def outputs_of(op: Op, value: Any, backward: Any, operands: Sequence[Any]) -> Any:
+    """Return the result of an op: tensors, recorded if one of the operands, tensors and others, needs a gradient."""
     several = type(value) is tuple or isinstance(value, tuple | list)
     outputs, inference = [], mode.inference
+    arrays = [x.array for x in operands if isinstance(x, Tensor)]
     for array in value if several else (value,):
         output = _new(Tensor)
-        output.array = own_array(array, tensors)
+        output.array = own_array(array, arrays)
         if inference:
             output._inference = True
         outputs.append(output)
-    if backward is not None and mode.recording and needs_gradient(tensors):
-        _record(op, backward, tensors, outputs if op.differentiable is None else outputs[: op.differentiable])
+    if backward is not None and mode.recording and needs_gradient(operands):
+        recorded = outputs if op.differentiable is None else outputs[: op.differentiable]
+        _record(op, backward, tensors_of(operands), recorded)
     if not several:
         return outputs[0]
     return tuple(outputs) if op.result is None else op.result(*outputs)
@@ -183,16 +185,16 @@ def are_arrays(index: tuple[Any, ...]) -> bool:
     return True
 
 
-def own_array(value: Any, operands: Sequence[Any]) -> Array:
-    """Return the array of an output.
+def own_array(value: Any, arrays: Sequence[Array]) -> Array:
+    """Return the array of an output; `arrays` are those of the operands.
 
     An op may return an operand's own array, such as `x.contiguous()`. The output then gets a view of it: two tensors
     with different histories must not share one array object, by which views and writes are recognised.
     """
     if type(value) is not np.ndarray and isinstance(value, np.generic):
         return np.asarray(value)
-    for x in operands:
-        if isinstance(x, Tensor) and x.array is value:
+    for array in arrays:
+        if array is value:
             return value[...]
     return value
 
@@ -210,7 +212,7 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
-        output.array = part = part if type(part) is _ndarray and part is not array else own_array(part, (source,))
+        output.array = part = part if type(part) is _ndarray and part is not array else own_array(part, (array,))
         outputs.append(output)
         base = part.base
         if base is not None and (base is array or base is of_array or owner_of(array) is owner_of(part)):

@@ -113,10 +113,12 @@ def finish(op: Op, computed: tuple[Any, Any], operands: Sequence[Any], mode: str
     value, backward = computed
     if type(value) is not _ndarray:
         if not isinstance(value, np.generic):
-            return general_way.outputs_of(op, value, backward, general_way.tensors_of(operands))
+            return general_way.outputs_of(op, value, backward, operands)
         value = np.asarray(value)
     output: Tensor = _new(Tensor)
-    output.array = value if op.value is not None else general_way.own_array(value, operands)
+    if op.value is None:  # else its array is a new one
+        value = general_way.own_array(value, [x.array for x in operands if isinstance(x, Tensor)])
+    output.array = value
     if mode is RECORDING:
         if backward is not None:
             general_way.record(op, backward, operands, output)

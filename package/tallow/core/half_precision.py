@@ -8,7 +8,7 @@ one of two ways:
   `tallow.kernels.halves.widening` widens them on the way to the array implementation. Here only the value is rounded,
   if the op returns it in float32.
 
-Gradients travel in float32 (`autograd.graph.gradient_dtype`) and are rounded at the leaves.
+Gradients travel in float32 (`tape.graph.gradient_dtype`) and are rounded at the leaves.
 """
 
 from __future__ import annotations

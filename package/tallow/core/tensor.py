@@ -73,7 +73,7 @@ class Tensor(Methods):
     _base_node: Node | Output | None = None  # the base's node when the view's history was made
     # How the view was made, see `View`; None if it was made under no_grad. Of a base: how its shape changed in place.
     _view: Fields | None = None
-    _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `autograd.writes`
+    _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `tape.writes`
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _post_hooks: dict[int, Callable[[Tensor], None]] | None = None

@@ -343,7 +343,7 @@ def test_after_an_error_tensors_are_as_before() -> None:
     assert bool(tl.ones(1))
     assert tl.ones(3).sum().item() == 3
     assert tl.ones(2).tolist() == [1, 1]
-    assert tl.autograd.modes.mode.tracer is None
+    assert tl.tape.modes.mode.tracer is None
     assert type(tl.ones(3).shape[0]) is int
 
 

@@ -9,7 +9,7 @@ from tallow.cli.language_model import number
 from tallow.errors import ArgumentError
 from tallow.models.causal_lm import CausalLM
 from tallow.models.pretrained import PretrainedModel
-from tallow.nn.block_layers import BlockLayer
+from tallow.nn.block_layers import block_layers
 from tallow.peft.config import LoraConfig
 from tallow.peft.peft_model import PeftModel, get_peft_model
 from tallow.peft.targets import ALL_LINEAR
@@ -98,7 +98,7 @@ def use_adapter(model: PretrainedModel, adapter: str | None) -> None:
     if adapter is None:
         return
     peft_model = PeftModel.from_pretrained(model, adapter)
-    if not any(isinstance(module, BlockLayer) for module in model.modules()):
+    if not any(block_layers(model)):
         peft_model.merge_and_unload()
 
 

@@ -26,6 +26,7 @@ from tallow.nn.block_layers import (
     BlockLayer,
     BlockLinear,
     arrange_blocks,
+    block_layers,
     block_notes,
     put_block_layers,
 )
@@ -197,7 +198,7 @@ class PretrainedModel(Module):
         format = block_format(quant, device)
         modules = dict(self.named_modules())
         widths = {name: width for name, module in modules.items() if (width := _width(module)) is not None}
-        if not widths and not any(isinstance(module, BlockLayer) for module in modules.values()):
+        if not widths and not any(block_layers(self)):
             raise ArgumentError(f"quant={quant!r}: a {type(self).__name__} has no Linear layers to quantise")
         size = FORMATS[format].weights
         for name, width in widths.items():  # before anything is changed

@@ -11,7 +11,7 @@ memory. Inputs and results are floats.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -212,11 +212,18 @@ def multiplies_blocks(device: Any) -> bool:
     return type == "cpu" or ("quantized_linear", type) in kernels.KERNELS
 
 
+def block_layers(model: Module) -> Iterator[tuple[str, BlockLayer]]:
+    """Iterate over (path, layer) of the layers with matrices of blocks, each once."""
+    for path, module in model.named_modules():
+        if isinstance(module, BlockLayer):
+            yield path, module
+
+
 def arrange_blocks(model: Module) -> None:
     """Arrange the blocks of all layers on a GPU now, which their first use would do otherwise."""
-    for module in model.modules():
-        if isinstance(module, BlockLayer) and module.blocks.device.type != "cpu":
-            module.for_products()
+    for _, layer in block_layers(model):
+        if layer.blocks.device.type != "cpu":
+            layer.for_products()
 
 
 def has_kernel(matrix: QuantizedMatrix) -> bool:
@@ -232,19 +239,17 @@ def _backend(matrix: QuantizedMatrix) -> str:
 def widened_state(model: Module) -> dict[str, Tensor]:
     """Return the state dict of the model with float32 weights in place of quantised ones."""
     state = model.state_dict()
-    for path, module in model.named_modules():
-        if isinstance(module, BlockLayer):
-            del state[f"{path}.blocks"]
-            state[path + WEIGHT] = module.weight
+    for path, layer in block_layers(model):
+        del state[f"{path}.blocks"]
+        state[path + WEIGHT] = layer.weight
     return state
 
 
 def block_notes(model: Module) -> list[str]:
     """Return a line for each format of the model's quantised matrices: how products with it are computed."""
     formats: dict[str, list[QuantizedMatrix]] = {}
-    for module in model.modules():
-        if isinstance(module, BlockLayer):
-            formats.setdefault(module.format, []).append(module.matrix)
+    for _, layer in block_layers(model):
+        formats.setdefault(layer.format, []).append(layer.matrix)
     return [f"{name}  {_product(matrices)}" for name, matrices in formats.items()]
 
 

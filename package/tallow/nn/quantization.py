@@ -27,7 +27,7 @@ from tallow.errors import ArgumentError, ShapeError
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.kernels.quantized.gguf_quantize import QUANTIZERS
-from tallow.nn.block_layers import BlockEmbedding, BlockLayer, BlockLinear
+from tallow.nn.block_layers import BlockEmbedding, BlockLinear, block_layers
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 
@@ -131,7 +131,7 @@ def _is_inner_linear(module: Module, name: str) -> bool:
 
 def count_weights(model: Module) -> int:
     """Return the number of weights of a model, in parameters and in quantised matrices."""
-    quantised = [module.size for module in model.modules() if isinstance(module, BlockLayer)]
+    quantised = [layer.size for _, layer in block_layers(model)]
     return sum(parameter.numel() for parameter in model.parameters()) + sum(map(math.prod, quantised))
 
 

@@ -48,7 +48,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
-        "export.recorder.Recorder.*": "value backward",
+        "compiler.recording.Recorder.inplace": "value",
+        "export.recorder.Recorder.*": "ready value backward",
         "functions.elementwise.is_conj": "input",
         "nn.utils.prune._Mask.__call__": "inputs",
         "distributions.transform*.log_abs_det_jacobian": "y",

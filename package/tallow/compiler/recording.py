@@ -345,7 +345,7 @@ class Recorder:
         return OpCall(op, args, kwargs, [], None, [], general)
 
     def inplace(
-        self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, backward: Any
+        self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, value: Any, backward: Any
     ) -> None:
         """Record an op that has written to its first operand.
 

@@ -304,7 +304,7 @@ def inplace_generally(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tens
             edges = [None if t is None else edge_to(t) for t in ready.tensors]
             rebase(target, name, backward, edges, op.reads_per_operand)
     if mode.tracer is not None:
-        mode.tracer.inplace(op, target, (args, kwargs), ready, backward if recording else None)
+        mode.tracer.inplace(op, target, (args, kwargs), ready, value, backward if recording else None)
     return target
 
 

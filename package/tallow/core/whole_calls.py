@@ -32,4 +32,6 @@ def recorded_whole(function: F) -> F:
 
 def note_whole(function: Callable[..., Any]) -> None:
     """Take note that a function reports to the recorder by itself, as those that create tensors do."""
+    while hasattr(function, "__wrapped__"):  # inspect.unwrap, without the import
+        function = function.__wrapped__
     WHOLE.add(function.__code__)

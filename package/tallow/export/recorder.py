@@ -286,7 +286,7 @@ class Recorder:
         return node
 
     def inplace(
-        self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, backward: Any
+        self, op: Op, target: Tensor, given: tuple[Any, dict[str, Any]], ready: Prepared, value: Any, backward: Any
     ) -> None:
         """Record an op that has written to its first operand."""
         self.writes_seen = writes.last
@@ -294,7 +294,7 @@ class Recorder:
         self._at_other_sizes(f"{op.name}_", lambda *a, **k: inplace_generally(op, *a, **k), (target, *args), kwargs)
         node_args, node_kwargs = self.arguments((target, *args), kwargs)
         node = self._call(op_target(op), node_args, node_kwargs)
-        if any(t is not None and t.dtype is not target.dtype for t in ready.tensors):
+        if dtypes.dtype_of(value) is not target.dtype:
             node = self._call(op_target(OPS["to_dtype"]), (node, target.dtype), {})
         self.write(self.value_of(target.array), node)
 
@@ -303,6 +303,10 @@ class Recorder:
         self.check_writes()
         if kwargs.get("out") is not None:
             raise TraceError(f"export: {function.__name__} writes to out={self.place()}", hint="use the result")
+        if function.__name__ == "repeat_interleave" and (
+            any(isinstance(x, Tensor) for x in args[1:]) or isinstance(kwargs.get("repeats"), Tensor) or len(args) == 1
+        ):
+            raise TraceError(f"export: the shape of repeat_interleave's result depends on values{self.place()}")
         if "inplace" in (signature := inspect.signature(function)).parameters:
             bound = signature.bind(*args, **kwargs)
             if bound.arguments.pop("inplace", False):

@@ -28,7 +28,7 @@ def public_by_code() -> dict[Any, Callable[..., Any]]:
     for place in PLACES:
         for name, function in PUBLIC[place].items():
             inner = inspect.unwrap(function)
-            if name in (inner.__name__, function.__name__):
+            if name in (inner.__name__, inner.__name__.removeprefix("linalg_"), function.__name__):
                 found.setdefault(getattr(inner, "__code__", inner), function)
     return found
 

@@ -11,6 +11,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import tensor
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 from tallow.functions.loss import check_constant, reduced, reduction_of
@@ -108,6 +109,7 @@ def nll_loss(
 
 
 @public("F")
+@recorded_whole
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

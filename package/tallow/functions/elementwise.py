@@ -8,6 +8,7 @@ from typing import Any
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import bool as bool_dtype
 from tallow.dtypes import finfo, float64
 from tallow.errors import DtypeError, NumericError
@@ -138,6 +139,7 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 
 @public("tl Tensor")
 @public("special", name="multigammaln")
+@recorded_whole
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2).
 

@@ -9,6 +9,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import arange
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import Array, cast, dtype_of, int64, widen
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, UnsupportedError
 from tallow.ops.embedding import check_indices
@@ -67,6 +68,7 @@ def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, no
 
 
 @public("F")
+@recorded_whole
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

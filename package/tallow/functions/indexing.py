@@ -144,7 +144,8 @@ def _array(item: Any, x: Array) -> Array:
     elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
-        array = places_in(item)
+        is_recorded = mode.tracer is not None and mode.tracer.is_functional
+        array = tensor(list(item)).array if is_recorded and len(item) else places_in(item)
     elif isinstance(item, str):
         raise ArgumentTypeError(f"a tensor has no index {item!r:.80}: invalid data type 'str'")
     else:

@@ -164,6 +164,7 @@ def grid_sample(
 
 
 @public("F")
+@recorded_whole
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the grid for `grid_sample` that applies an affine map to the image.
 

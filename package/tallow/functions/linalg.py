@@ -11,6 +11,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import eye
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, LinAlgError, ShapeError
 from tallow.ops.decomposition import linalg_svdvals
 from tallow.ops.dims import as_ints, normalize_dim
@@ -122,6 +123,7 @@ def linalg_matrix_rank(
 
 
 @public("linalg")
+@recorded_whole
 def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None) -> Any:
     """Solve the least-squares problem min ‖A X - B‖ for the X of smallest norm.
 
@@ -165,6 +167,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 
 @public("tl Tensor linalg")
+@recorded_whole
 def matrix_exp(input: Tensor) -> Tensor:
     """Compute the matrix exponential Σ Aᵏ / k! of square matrices.
 

@@ -11,6 +11,7 @@ import math
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, GraphError, ShapeError, warn
 from tallow.functions.like import full_like
 from tallow.ops import losses
@@ -247,6 +248,7 @@ def poisson_nll_loss(
 
 
 @public("F")
+@recorded_whole
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -10,6 +10,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import arange, eye, zeros
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import LinAlgError, ShapeError, UnsupportedError
 from tallow.ops.decomposition import linalg_cholesky
 from tallow.ops.joining import stack
@@ -24,6 +25,7 @@ def _expect_pivot(name: str, pivot: bool) -> None:
 
 
 @public("linalg")
+@recorded_whole
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """Return L and U of A = P L U in one matrix, and the pivots; for `lu_solve`.
 
@@ -78,6 +80,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 
 @public("linalg")
+@recorded_whole
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """Return the Cholesky factor, and 0 for each matrix that has one: for others the size of the minor that has none.
 
@@ -118,6 +121,7 @@ def _minor_without_factor(A: Tensor) -> int:
 
 
 @public("linalg")
+@recorded_whole
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """Return the inverse, and 0 for each matrix that has one: for others the number of the pivot that is zero.
 

@@ -13,6 +13,7 @@ from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.devices import array_module
 from tallow.errors import ArgumentTypeError, DimensionError, ShapeError
 from tallow.ops import shape as ops
@@ -162,6 +163,7 @@ def tile(input: Tensor, *repeats: Any, dims: Any = ()) -> Tensor:
 
 
 @public("tl Tensor")
+@recorded_whole
 @devices.guarded
 def repeat_interleave(
     input: Tensor | None = None,

@@ -11,6 +11,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import linspace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import get_default_dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.ops.checks import expect_float
@@ -104,6 +105,7 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
 
 
 @public("tl Tensor")
+@recorded_whole
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -166,6 +168,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 
 @public("tl Tensor")
+@recorded_whole
 def histogram(
     input: Tensor,
     bins: int | Tensor,

@@ -225,9 +225,8 @@ class Op(HasRule):
         if self.spread is not None and len(values) > self.spread and not isinstance(values[self.spread], tuple | list):
             values[self.spread :] = [tuple(values[self.spread :])]
         if kwargs:
-            if not self.all_defaults.keys() >= kwargs.keys():
-                aliases = aliases_of(self.all_defaults)
-                kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
+            aliases = {} if self.all_defaults.keys() >= kwargs.keys() else aliases_of(self.all_defaults)
+            kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}  # a copy: a recorder gets the caller's own
             last = max((self.names.index(k) for k in kwargs if k in self.names), default=-1)
             for i in range(len(values), last + 1):
                 default = self.defaults[i]

@@ -26,8 +26,6 @@ CASES = [
 PARTLY = {
     "cdist": "an infinite order",
     "index_fill": "a value with a gradient",
-    "nanquantile": "a gradient of q",
-    "quantile": "a gradient of q",
     "scatter_reduce": "products",
 }
 

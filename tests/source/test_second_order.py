@@ -20,7 +20,12 @@ WITH_RULE = {name: op for name, op in BUILT_IN.items() if op.rule is not None}
 RETURN_CLOSURES = ("Result", "Callable", "Products")
 COMPREHENSIONS = {"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"}
 # Variables of closures that no gradient goes through: for integers; and of functions that are no closures for backward.
-ELSEWHERE = {"nanmean": {"axes", "shape"}, "nansum": {"axes", "shape"}}
+ELSEWHERE = {
+    "adaptive_max_pool": {"out"},
+    "max_pool_with_indices": {"axes"},
+    "nanmean": {"axes", "shape"},
+    "nansum": {"axes", "shape"},
+}
 
 
 def helpers(function: FunctionType) -> Iterator[FunctionType]:

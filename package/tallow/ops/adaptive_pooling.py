@@ -15,7 +15,7 @@ from tallow.errors import ShapeError
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import as_int, is_int
-from tallow.ops.pooling import Axis, axis_sum, maxima_and_places
+from tallow.ops.pooling import Axis, at_places, axis_sum, maxima_and_places
 from tallow.ops.reduction import sum_floats
 from tallow.ops.resampling import even_windows, mean_taps
 from tallow.ops.table import Array, Result, op
@@ -44,21 +44,26 @@ def adaptive_avg_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
     """Average over windows that divide each of the last `dims` dims as evenly as possible."""
     out = _adaptive_sizes(f"adaptive_avg_pool{dims}d", input, dims, output_size)
     spatial = input.shape[-dims:]
-    y = input
-    for axis in range(-1, -dims - 1, -1):
-        y = axis_mean(y, axis, out[axis])
+    y = _means(input, dims=dims, out=out)
     if out == list(spatial):
         y = y.copy()
 
     def backward(g: Array) -> tuple[Array]:
         for axis in range(-dims, 0):
-            g = _axis_mean_backward(g, axis, spatial[axis])
+            g = _axis_mean_backward(g, axis, spatial[axis], out[axis])
         return (g,)
 
     return y, backward
 
 
-def axis_mean(x: Array, axis: int, out: int) -> Array:
+@adaptive_avg_pool.linear(unneeded="spatial")
+def _means(x: Array, *, dims: int, out: Sequence[int]) -> Array:
+    for axis in range(-1, -dims - 1, -1):
+        x = _axis_mean(x, axis, out[axis])
+    return x
+
+
+def _axis_mean(x: Array, axis: int, out: int) -> Array:
     """Return the means of `out` windows along a negative axis."""
     size = x.shape[axis]
     if size == out or not out:
@@ -72,9 +77,8 @@ def axis_mean(x: Array, axis: int, out: int) -> Array:
     return windows.mean(axis=axis) if axis < -1 else sum_floats(windows, (x.ndim,)) / width
 
 
-def _axis_mean_backward(g: Array, axis: int, size: int) -> Array:
+def _axis_mean_backward(g: Array, axis: int, size: int, out: int) -> Array:
     xp = array_module(g)
-    out = g.shape[axis]
     if size == out:
         return g
     if not out:
@@ -98,6 +102,9 @@ def adaptive_max_pool(input: Array, dims: int, output_size: OutputSize) -> Resul
     out = _adaptive_sizes(name, input, dims, output_size)
     expect_filled(name, input.shape, dims)
     return maxima_and_places(input, dims, lambda x, axis: _axis_even_argmax(x, axis, out[axis]))
+
+
+adaptive_max_pool.linear(at_places)
 
 
 def _axis_even_argmax(x: Array, axis: int, out: int) -> tuple[Array, Array]:

@@ -12,10 +12,12 @@ from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import axis_of, part, places, position, take
 from tallow.ops.checks import expect_float, refuse_bool
+from tallow.ops.maps import with_value
 from tallow.ops.reduction import kept_shape, left_shape
 from tallow.ops.scan import running
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.selection import masked
-from tallow.ops.sorting import expect_elements, order, partial_order, pick_one
+from tallow.ops.sorting import at_chosen, expect_elements, order, partial_order, pick_one
 from tallow.ops.table import Array, Result, Scalar, op
 
 
@@ -37,6 +39,9 @@ def kthvalue(input: Array, k: int, dim: int = -1, keepdim: bool = False) -> Resu
         raise ShapeError(f"kthvalue: selected number k out of range: k={k}, dim {dim} has size {x.shape[axis]}")
     ranked = partial_order(x, k - 1, axis)
     return pick_one(input, x, ranked[part(axis, k - 1, k)], axis, keepdim)
+
+
+kthvalue.linear(at_chosen, unneeded="input_shape")
 
 
 def _median_index(x: Array, axis: int, skip_nan: bool) -> Array:
@@ -77,10 +82,16 @@ def median_of_all(input: Array) -> Result:
     return _median_of_all(input, skip_nan=False)
 
 
+median_of_all.moves()
+
+
 @op("", batched="itself")
 def nanmedian_of_all(input: Array) -> Result:
     """Return the lower of the two middle elements, ignoring NaN."""
     return _median_of_all(input, skip_nan=True)
+
+
+nanmedian_of_all.moves()
 
 
 @op("", result=return_types.median, batched="dim")
@@ -91,12 +102,18 @@ def median_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     return pick_one(input, x, _median_index(x, axis, skip_nan=False), axis, keepdim)
 
 
+median_along.linear(at_chosen, unneeded="input_shape")
+
+
 @op("", result=return_types.nanmedian, batched="dim")
 def nanmedian_along(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     """Return the lower of the two middle elements along `dim`, ignoring NaN, and its index."""
     refuse_bool("nanmedian", input)
     x, axis = _row_of(input, dim, "nanmedian")
     return pick_one(input, x, _median_index(x, axis, skip_nan=True), axis, keepdim)
+
+
+nanmedian_along.linear(at_chosen, unneeded="input_shape")
 
 
 @op(result=return_types.mode, batched="dim")
@@ -112,6 +129,9 @@ def mode(input: Array, dim: int = -1, keepdim: bool = False) -> Result:
     run = places_in_row - running("maximum", xp.where(begins, places_in_row, np.int64(0)), axis)
     last = xp.expand_dims(run.argmax(axis=axis).astype(np.int64, copy=False), axis)
     return pick_one(input, x, take(ranked, last, axis), axis, keepdim)
+
+
+mode.linear(at_chosen, unneeded="input_shape")
 
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -191,6 +211,35 @@ def _quantile(
     return xp.moveaxis(value, axis, 0).reshape(shape), backward
 
 
+def _of_quantile(
+    g: Derived,
+    *,
+    input: Unread,
+    q: Derived,
+    below: Derived,
+    above: Derived,
+    weight: Derived,
+    step: Derived,
+    slope: Derived,
+    axis: int,
+    x_shape: tuple[int, ...],
+) -> Gradients:
+    """Return the gradients of the input and of q. With its operands, the step and the weight change too."""
+    rows = g.reshape(q.numel(), *left_shape(x_shape, (axis,))).movedim(0, axis)
+    along = q.reshape([-1 if i == axis else 1 for i in range(len(x_shape))])
+    of_q = of_input = None
+    if slope is not None:
+        weight = with_value.call(along * slope, weight)
+    if input is not None:
+        x = input.reshape(x_shape)
+        step = with_value.call(x.gather(axis, above) - x.gather(axis, below), step)
+        lower = x.detach().scatter_add(axis, below, rows * (1 - weight))
+        of_input = lower.scatter_add(axis, above, rows * weight).reshape(input.shape)
+    if slope is not None:
+        of_q = (rows * step * slope).sum_to_size(along.shape).reshape(q.shape)
+    return [of_input, of_q]
+
+
 @op(reads_per_operand=False, batched="itself")
 def quantile(
     input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
@@ -203,9 +252,15 @@ def quantile(
     return _quantile(input, q, dim, keepdim, interpolation, False, "quantile")
 
 
+quantile.second(_of_quantile, unneeded="input_shape")
+
+
 @op(reads_per_operand=False, batched="itself")
 def nanquantile(
     input: Array, q: Array | Scalar, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Result:
     """Return the quantiles as `quantile` does, ignoring NaN."""
     return _quantile(input, q, dim, keepdim, interpolation, True, "nanquantile")
+
+
+nanquantile.second(_of_quantile, unneeded="input_shape")

@@ -179,7 +179,7 @@ def _axis_max_backward(x: Array, y: Array, axis: Axis, g: Array) -> Array:
     return d[axis.middle()]
 
 
-def axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
+def _axis_argmax(x: Array, axis: Axis) -> tuple[Array, Array]:
     """Return the maximum of each window, and its index along the dim."""
     xp = array_module(x)
     x = axis.pad(x, lowest(x))
@@ -219,6 +219,13 @@ def max_pool(
 
     y, places = run("max_pool", input, *pooling)
     return y, lambda g: (run("max_pool_backward", g, input, places, *pooling[:-1]),)
+
+
+@max_pool.linear(unneeded="places", in_steps=True)
+def _(x: Array, *, input: Array, pooling: Pooling) -> Array:
+    dims, axes = len(pooling.kernel), axes_of(input.shape, *pooling)
+    (_, place), _ = maxima_and_places(input, dims, lambda x, axis: _axis_argmax(x, axes[axis]))
+    return at_places(x, place=place, shape=input.shape, dims=dims)
 
 
 def _max_stages(x: Array, axes: tuple[Axis, ...]) -> list[Array]:
@@ -270,7 +277,7 @@ def max_pool_with_indices(
     refuse_bool(name, input)
     pooling = pooling_of(name, input.shape, dims, kernel_size, stride, padding, dilation, ceil_mode)
     axes = axes_of(input.shape, *pooling)
-    return maxima_and_places(input, dims, lambda x, axis: axis_argmax(x, axes[axis]))
+    return maxima_and_places(input, dims, lambda x, axis: _axis_argmax(x, axes[axis]))
 
 
 def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tuple[Array, Array]]) -> Result:
@@ -288,14 +295,22 @@ def maxima_and_places(input: Array, dims: int, argmax: Callable[[Array, int], tu
 
     def backward(g: Array, _: Any) -> tuple[Array]:
         d = array_module(g).zeros(shape, g.dtype)
-        flat = flat_places(place, shape, dims)
+        flat = _flat_places(place, shape, dims)
         add_at(d.reshape(-1), (flat.reshape(-1),), g.reshape(-1))
         return (d,)
 
     return (y, place), backward
 
 
-def flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
+def at_places(x: Array, *, place: Array, shape: tuple[int, ...], dims: int) -> Array:
+    """Return the elements of x (*shape) at indices in the flattened last `dims` dims."""
+    return x.reshape(-1)[_flat_places(place, shape, dims)].reshape(place.shape)
+
+
+max_pool_with_indices.linear(at_places, in_steps=True)
+
+
+def _flat_places(place: Array, shape: tuple[int, ...], dims: int) -> Array:
     """Convert indices in the flattened last `dims` dims to indices in the flattened array."""
     planes = as_rows(place, dims)
     size = math.prod(shape[-dims:])
@@ -314,7 +329,7 @@ def max_unpool(input: Array, indices: Index, dims: int, output_size: Sequence[in
     size = math.prod(output_size)
     if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < size):
         raise ShapeError(f"{name}: an index lies outside the output of size {tuple(output_size)}")
-    flat = flat_places(indices, shape, dims)
+    flat = _flat_places(indices, shape, dims)
     y = array_module(input).zeros(shape, input.dtype)
     y.reshape(-1)[flat.reshape(-1)] = input.reshape(-1)
     return y, lambda g: (g.reshape(-1)[flat].reshape(indices.shape),)
@@ -359,17 +374,20 @@ def avg_pool(
         else:
             factors.append(input.dtype.type(1 / divisor_override if i == 0 else 1))
 
-    y = input
-    for axis, factor in zip(reversed(axes), reversed(factors), strict=True):
-        y = axis_sum(axis.pad(y, 0), axis)
-        y *= factor
-
     def backward(g: Array) -> tuple[Array]:
         for axis, factor in zip(axes, factors, strict=True):
             g = _axis_sum_backward(g * factor, axis)
         return (g,)
 
-    return y, backward
+    return _means(input, axes=axes, factors=factors), backward
+
+
+@avg_pool.linear
+def _means(x: Array, *, axes: Sequence[Axis], factors: Sequence[Any]) -> Array:
+    for axis, factor in zip(reversed(axes), reversed(factors), strict=True):
+        x = axis_sum(axis.pad(x, 0), axis)
+        x *= factor
+    return x
 
 
 def _integer_means(x: Array, axes: Sequence[Axis], include_padding: bool, divisor: int | None) -> Array:

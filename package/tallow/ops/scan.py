@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,12 @@ from tallow.kernels.table import Limit
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import axis_of, part, places, position, reversal
 from tallow.ops.checks import refuse_bool
+from tallow.ops.joining import cat
 from tallow.ops.memory_format import standard_order
 from tallow.ops.reduction import sum_dtype
+from tallow.ops.second_order import Derived
+from tallow.ops.sorting import at_chosen
+from tallow.ops.special import logaddexp
 from tallow.ops.table import Array, Result, op
 
 
@@ -79,6 +85,11 @@ def cumsum(input: Array, dim: int, *, dtype: object = None) -> Result:
     return y, lambda g: (reversed_sum(g.reshape(shape), axis).reshape(input_shape),)
 
 
+@cumsum.linear(unneeded="input_shape")
+def _(x: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
+    return _running_sum(x.reshape(shape), axis, False)
+
+
 @op("tl Tensor Tensor_", batched="dim")
 def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
     """Return the cumulative product y_i = Π_{j ≤ i} x_j along `dim`.
@@ -107,6 +118,20 @@ def cumprod(input: Array, dim: int, *, dtype: object = None) -> Result:
     return standard_order(y.reshape(input_shape)), backward
 
 
+@cumprod.definition(x="input", unneeded="y input_shape")
+def _(*, x: Derived, axis: int) -> Derived:
+    return _scanned(x, axis, operator.mul)
+
+
+def _scanned(x: Derived, axis: int, combine: Callable[[Derived, Derived], Derived]) -> Derived:
+    """Return y_i = combine(y_{i-1}, x_i) along `axis`, by neighbors at distances of 1, 2, 4, ..."""
+    rows, distance = x.movedim(axis, -1), 1
+    while distance < rows.shape[-1]:
+        later = combine(rows[..., :-distance], rows[..., distance:])
+        rows, distance = cat.call([rows[..., :distance], later], -1), 2 * distance
+    return rows.movedim(-1, axis)
+
+
 def _running_extreme(input: Array, dim: int, name: str, ufunc: str) -> Result:
     x, axis = axis_of(input, dim, name)
     xp = array_module(x)
@@ -131,10 +156,16 @@ def cummax(input: Array, dim: int) -> Result:
     return _running_extreme(input, dim, "cummax", "maximum")
 
 
+cummax.linear(at_chosen, unneeded="input_shape")
+
+
 @op(result=return_types.cummin, batched="dim")
 def cummin(input: Array, dim: int) -> Result:
     """Return the cumulative minimum along `dim`, and its last index."""
     return _running_extreme(input, dim, "cummin", "minimum")
+
+
+cummin.linear(at_chosen, unneeded="input_shape")
 
 
 @op(dtypes="float", batched="dim")
@@ -159,3 +190,8 @@ def logcumsumexp(input: Array, dim: int) -> Result:
         return ((of_sign(xp.maximum(g, zero)) - of_sign(xp.maximum(-g, zero))).reshape(input_shape),)
 
     return standard_order(y.reshape(input_shape)), backward
+
+
+@logcumsumexp.definition(x="input", unneeded="y input_shape")
+def _(*, x: Derived, axis: int) -> Derived:
+    return _scanned(x, axis, logaddexp.call)

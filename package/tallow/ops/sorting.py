@@ -36,6 +36,11 @@ def chosen(input: Array, x: Array, indices: Array, axis: int) -> Result:
     return (values, indices), backward
 
 
+def at_chosen(x: Array, *, indices: Array, axis: int, shape: tuple[int, ...]) -> Array:
+    """Return the elements of another array as `chosen` does: the rule of the second order of ops that choose."""
+    return take(x.reshape(shape), indices, axis)
+
+
 def pick_one(input: Array, x: Array, indices: Array, axis: int, keepdim: bool) -> Result:
     """Return the element at one index per row along `axis`, and the index. `indices` has the axis, of length one."""
     (values, indices), backward = chosen(input, x, array_module(x).ascontiguousarray(indices), axis)
@@ -120,6 +125,9 @@ def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool = F
     return chosen(input, x, order(x, axis, descending), axis)
 
 
+sort.linear(at_chosen, unneeded="input_shape")
+
+
 @op(batched="dim")
 def argsort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
     """Return the indices that sort `input` along `dim`. Equal elements always keep their order."""
@@ -147,6 +155,9 @@ def topk(input: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool
     else:
         indices = order(x, axis, largest)
     return chosen(input, x, indices, axis)
+
+
+topk.linear(at_chosen, unneeded="input_shape")
 
 
 def extreme(input: Array, dim: int, keepdim: bool, name: str, function: str) -> Result:
@@ -181,6 +192,15 @@ def _last_extreme(x: Array, indices: Array) -> Result:
     return (x.reshape(-1)[flat].reshape(indices.shape), indices), backward
 
 
+def _at_extreme(
+    x: Array, *, shape: tuple[int, ...], flat: Array | None = None, indices: Array | None = None, axis: int = -1
+) -> Array:
+    if flat is not None:
+        return x.reshape(-1)[flat]
+    assert indices is not None
+    return at_chosen(x, indices=indices, axis=axis, shape=shape)
+
+
 @op("", result=return_types.max, value=_max_value, limit=Limit("take_along"), batched="dim")
 def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the maximum along `dim` and the index of the first one, which gets the gradient.
@@ -192,6 +212,9 @@ def max_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     return extreme(input, dim, keepdim, "max", "argmax")
 
 
+max_along.linear(_at_extreme, unneeded="input_shape")
+
+
 @op("", result=return_types.min, batched="dim")
 def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     """Return the minimum along `dim` and the index of the first one, which gets the gradient.
@@ -201,6 +224,9 @@ def min_along(input: Array, dim: int, keepdim: bool = False) -> Result:
     Raises:  DimensionError for an empty dim
     """
     return extreme(input, dim, keepdim, "min", "argmin")
+
+
+min_along.linear(_at_extreme, unneeded="input_shape")
 
 
 def _index_of_extreme(input: Array, dim: int | None, keepdim: bool, name: str) -> Result:

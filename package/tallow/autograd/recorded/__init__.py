@@ -9,7 +9,6 @@ from typing import Any
 
 from tallow.autograd.recorded import decompositions as decompositions
 from tallow.autograd.recorded import grid_sample as grid_sample
-from tallow.autograd.recorded import layers as layers
 from tallow.autograd.recorded import piecewise as piecewise
 from tallow.autograd.recorded import products as products
 from tallow.autograd.recorded import recurrent as recurrent

@@ -8,8 +8,7 @@ from tallow.autograd.second_order import in_steps
 from tallow.core.tensor import Tensor
 
 OPS_WITH_STEPS = (
-    "linalg_vector_norm", "max_pool",
-    "max_pool_with_indices",
+    "linalg_vector_norm",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ element for nearest, two for linear, four for cubic interpolation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,7 +17,11 @@ from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.axis_index import add_along, take
 from tallow.ops.checks import expect_float
+from tallow.ops.gather import gather
 from tallow.ops.interpolation import CUBIC, cubic_filter
+from tallow.ops.maps import linear_map, with_value
+from tallow.ops.second_order import Derived
+from tallow.ops.selection import where
 from tallow.ops.table import Array, Result, op
 
 MODES = ("bilinear", "nearest", "bicubic")
@@ -94,6 +98,63 @@ def grid_sample(input: Array, grid: Array, mode: str, padding_mode: str, align_c
         return d.reshape(grid.shape)
 
     return image_of(y, out), lambda g: (lambda: d_input(g), lambda: d_grid(g))
+
+
+@grid_sample.definition(unneeded="batch channels points spatial")
+def _(*, input: Derived, grid: Derived, mode: str, padding_mode: str, align_corners: bool) -> Derived:
+    batch, channels, *spatial = input.shape
+    chosen = [
+        _taps_by_ops(grid[..., -1 - axis].reshape(batch, -1), size, mode, padding_mode, align_corners)
+        for axis, size in enumerate(spatial)
+    ]
+    source = input.reshape(batch, channels, -1)
+    first, *others = (_term(source, combination, spatial) for combination in product(*chosen))
+    return sum(others, first).reshape(batch, channels, *grid.shape[1:-1])
+
+
+class _DerivedTap(NamedTuple):
+    """An element next to each point, along one dim: its index, whether that is inside the image, and its weight."""
+
+    index: Array
+    inside: Array
+    weight: Derived
+
+
+def _term(source: Derived, taps: Sequence[_DerivedTap], spatial: Sequence[int]) -> Derived:
+    """Return the elements at one tap of each dim, times its weight.  Shapes: source (N, C, S) -> (N, C, points)"""
+    place, inside, weight = taps[0]
+    for tap, size in zip(taps[1:], spatial[1:], strict=True):
+        place, inside, weight = place * size + tap.index, inside & tap.inside, weight * tap.weight
+    places = array_module(place).broadcast_to(place[:, None], (*source.shape[:2], place.shape[1]))
+    weight = linear_map.call(weight, lambda w: w * inside, lambda w: w * inside)
+    return gather.call(source, 2, places) * weight[:, None]
+
+
+def _taps_by_ops(
+    coordinate: Derived, size: int, mode: str, padding_mode: str, align_corners: bool
+) -> list[_DerivedTap]:
+    """Return the elements next to each point.  Shapes: coordinate (N, points)"""
+    taps = taps_of(coordinate.array, size, mode, padding_mode, align_corners)
+    if mode == "bicubic":
+        position = position_of(coordinate, size, align_corners)
+        part = position - position.detach().floor()
+        weights = [_cubic_by_ops(part - offset) for offset in range(-1, 3)]
+    else:  # linear between the elements, and constant for nearest
+        weights = [_linear_by_ops(coordinate, tap) for tap in taps]
+    return [_DerivedTap(tap.index, tap.inside, weight) for tap, weight in zip(taps, weights, strict=True)]
+
+
+def _linear_by_ops(coordinate: Derived, tap: _Tap) -> Derived:
+    moved = linear_map.call(coordinate, lambda x: x * tap.slope, lambda x: x * tap.slope)
+    return with_value.call(moved, tap.weight)
+
+
+def _cubic_by_ops(x: Derived) -> Derived:
+    """Return Keys' kernel at x, |x| ≤ 2."""
+    a, size = CUBIC, x.abs()
+    near = ((a + 2) * size - (a + 3)) * size * size + 1
+    far = ((a * size - 5 * a) * size + 8 * a) * size - 4 * a
+    return where.call(size <= 1, near, far)
 
 
 def _product(taps: tuple[_Tap, ...]) -> Any:

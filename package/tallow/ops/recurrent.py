@@ -13,14 +13,19 @@ Letters: R rows, N sequences, H hidden features, P features of the state: H, or 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
+from typing import Any
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels import kernel, run
 from tallow.kernels.table import PLANS
+from tallow.ops.joining import cat
+from tallow.ops.maps import with_value
+from tallow.ops.second_order import Derived, Unread
 from tallow.ops.table import Result, op
 
 Sizes = tuple[int, ...]
@@ -101,6 +106,55 @@ def lstm_steps(
         )
 
     return (y, h, c), backward
+
+
+@lstm_steps.definition(x="gates")
+def _(
+    *, x: Unread, h0: Unread, c0: Unread, weight_hh: Derived, weight_hr: Derived, gates: Array, last_h: Array,
+    last_c: Array, tanh_c: Array, steps: Steps,
+) -> tuple[Derived, Derived, Derived]:  # fmt: skip
+    ys, N = [], max(n for _, n in steps)
+    x = _or_zeros(x, weight_hh, len(gates), len(weight_hh))
+    h, c = _or_zeros(h0, weight_hh, N, last_h.shape[1]), _or_zeros(c0, weight_hh, N, last_c.shape[1])
+    for rows, n in steps:
+        before, cell = with_value.call(h[:n], last_h[rows]), with_value.call(c[:n], last_c[rows])
+        sums = (x[rows] + before @ weight_hh.t()).reshape(n, 4, -1)
+        slopes = (_of_sigmoid, _of_sigmoid, _of_tanh, _of_sigmoid)
+        i, f, g, o = (with_value.call(sums[:, k], gates[rows, k], slope) for k, slope in enumerate(slopes))
+        cell = f * cell + i * g
+        state = o * with_value.call(cell, tanh_c[rows], _of_tanh)
+        ys.append(state if weight_hr is None else state @ weight_hr.t())
+        h, c = _first(ys[-1], h), _first(cell, c)
+    return _by_rows(ys, steps), h, c
+
+
+def _or_zeros(x: Unread, like: Derived, *shape: int) -> Derived:
+    """Return zeros in place of an operand that is a constant: no element of it is read."""
+    return like.new_zeros(shape) if x is None else x
+
+
+def _first(new: Derived, states: Derived) -> Derived:
+    """Return the states with new ones for the first sequences; the others have ended, or not begun."""
+    return new if len(new) == len(states) else cat.call([new, states[len(new) :]], 0)
+
+
+def _by_rows(ys: Sequence[Derived], steps: Steps) -> Derived:
+    """Return the results of the steps in the order of their rows."""
+    is_reverse = steps[0][0].start > steps[-1][0].start
+    return cat.call(ys[::-1] if is_reverse else ys, 0)
+
+
+def _of_sigmoid(y: Any) -> Any:
+    """Return the slope of the sigmoid that is y."""
+    return y * (1 - y)
+
+
+def _of_tanh(y: Any) -> Any:
+    return 1 - y * y
+
+
+def _of_relu(y: Any) -> Any:
+    return y > 0
 
 
 @kernel("lstm", "array")
@@ -224,6 +278,25 @@ def gru_steps(
     return (y, h), backward
 
 
+@gru_steps.definition(x="gates", unneeded="has_bias R H")
+def _(
+    *, x: Unread, h0: Unread, weight_hh: Derived, bias_hh: Unread, gates: Array, last_h: Array, s_n: Array, steps: Steps
+) -> tuple[Derived, Derived]:
+    ys = []
+    x = _or_zeros(x, weight_hh, len(gates), len(weight_hh))
+    h = _or_zeros(h0, weight_hh, max(n for _, n in steps), last_h.shape[1])
+    for rows, n in steps:
+        before, own = with_value.call(h[:n], last_h[rows]), x[rows].reshape(n, 3, -1)
+        product = before @ weight_hh.t()
+        sums = (product if bias_hh is None else product + bias_hh).reshape(n, 3, -1)
+        r, z = (with_value.call(own[:, k] + sums[:, k], gates[rows, k], _of_sigmoid) for k in (0, 1))
+        of_new = own[:, 2] + r * with_value.call(sums[:, 2], s_n[rows])
+        new = with_value.call(of_new, gates[rows, 2], _of_tanh)
+        ys.append(new + z * (before - new))
+        h = _first(ys[-1], h)
+    return _by_rows(ys, steps), h
+
+
 @kernel("gru", "array")
 def gru_array(
     gates: Array, h0: Array, weight_hh: Array, bias_hh: Array | None, steps: Steps, recorded: bool = True
@@ -297,3 +370,17 @@ def rnn_steps(
         return d, d_h, lambda: run("matmul", d.T, last_h)
 
     return (y, h), backward
+
+
+@rnn_steps.definition(x="gates", unneeded="gates")
+def _(
+    *, x: Unread, h0: Unread, weight_hh: Derived, y: Array, last_h: Array, is_tanh: bool, steps: Steps
+) -> tuple[Derived, Derived]:
+    ys = []
+    x = _or_zeros(x, weight_hh, *y.shape)
+    h = _or_zeros(h0, weight_hh, max(n for _, n in steps), y.shape[1])
+    for rows, n in steps:
+        sums = x[rows] + with_value.call(h[:n], last_h[rows]) @ weight_hh.t()
+        ys.append(with_value.call(sums, y[rows], _of_tanh if is_tanh else _of_relu))
+        h = _first(ys[-1], h)
+    return _by_rows(ys, steps), h

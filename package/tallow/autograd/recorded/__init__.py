@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow.autograd.recorded import decompositions as decompositions
-from tallow.autograd.recorded import grid_sample as grid_sample
 from tallow.autograd.recorded import piecewise as piecewise
 from tallow.autograd.recorded import products as products
-from tallow.autograd.recorded import recurrent as recurrent
 from tallow.autograd.recorded import reductions as reductions
 from tallow.autograd.recorded import steps as steps
 from tallow.autograd.recorded.rules import RULES as RULES

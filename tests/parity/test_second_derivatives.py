@@ -191,3 +191,30 @@ def test_third_derivatives_of_convolutions(name: str) -> None:
         return results
 
     compare(program)
+
+
+@pytest.mark.parametrize("name", ["det", "slogdet"])
+def test_third_derivatives_of_determinants(name: str) -> None:
+    def program(m: Any) -> list[Any]:
+        x = m.tensor(np.random.default_rng(0).standard_normal((2, 3, 3)), requires_grad=True)
+        y = getattr(m.linalg, name)(x)
+        total = ((y[1] if name == "slogdet" else y) ** 3).sum()
+        results = []
+        for _ in range(3):
+            results += m.autograd.grad(total, x, create_graph=True)
+            total = (results[-1] ** 2).sum()
+        return results
+
+    compare(program)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_systems_without_columns(left: bool) -> None:
+    def program(m: Any) -> list[Any]:
+        a = m.tensor(np.eye(3), requires_grad=True)
+        b = m.tensor(np.zeros((3, 0) if left else (0, 3)), requires_grad=True)
+        first = m.autograd.grad(m.linalg.solve(a, b, left=left).sum(), [a, b], create_graph=True)
+        second = m.autograd.grad(sum((g * g).sum() for g in first), [a, b], allow_unused=True)
+        return [g for g in (*first, *second) if g is not None]
+
+    compare(program)

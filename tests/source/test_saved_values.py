@@ -17,8 +17,8 @@ from support.paths import ROOT
 from tallow.ops.table import OPS
 
 MODULES = sorted((ROOT / "package" / "tallow" / "ops").glob("*.py"))
-# Numbers, truth values and modules, which cannot be overwritten in place.
-NOT_ARRAYS = {"H", "R", "a_ndim", "axis", "b_ndim", "dim", "is_batch", "shape", "weight_count", "xp"}
+# Numbers, truth values, names, functions and modules, which cannot be overwritten in place.
+NOT_ARRAYS = {"H", "R", "a_ndim", "axis", "b_ndim", "dim", "enter", "is_batch", "name", "shape", "weight_count", "xp"}
 SINGLE_OPERAND = {"logcumsumexp"}  # its gradient is always needed
 
 

@@ -22,6 +22,7 @@ COMPREHENSIONS = {"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"}
 # Variables of closures that no gradient goes through: for integers; and of functions that are no closures for backward.
 ELSEWHERE = {
     "adaptive_max_pool": {"out"},
+    "linalg_det": {"orientation", "s", "u", "vt"},
     "max_pool_with_indices": {"axes"},
     "nanmean": {"axes", "shape"},
     "nansum": {"axes", "shape"},

@@ -6,10 +6,15 @@ Those of vectors exist only where the values differ from each other.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tallow import return_types
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, DtypeError, GraphError
-from tallow.ops.linalg import expect_matrices, expect_square, lapack, times, transposed
+from tallow.ops.diagonals import diag_embed
+from tallow.ops.joining import cat
+from tallow.ops.linalg import expect_matrices, expect_square, lapack, linalg_inv, linalg_solve, times, transposed
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
 
@@ -27,6 +32,14 @@ def _differences(values: Array) -> Array:
     return values[..., None, :] - values[..., :, None] + array_module(values).eye(values.shape[-1], dtype=values.dtype)
 
 
+def _half_diagonal_by_ops(a: Derived) -> Derived:
+    return a - diag_embed.call(a.diagonal(0, -2, -1)) / 2
+
+
+def _differences_by_ops(values: Derived) -> Derived:
+    return values[..., None, :] - values[..., :, None] + diag_embed.call(values.new_ones(values.shape))
+
+
 @op("linalg", refuses="half", batched="leading")
 def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read.
@@ -40,15 +53,24 @@ def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     expect_square(name, A)
     xp = array_module(A)
     factor = lapack(name, xp.linalg.cholesky, transposed(A) if upper else A)
+    value = transposed(factor) if upper else factor
 
     def backward(g: Array) -> tuple[Array]:
-        lower_g = transposed(g) if upper else g
+        factor, lower_g = (transposed(value), transposed(g)) if upper else (value, g)
         phi = _half_diagonal(xp.tril(times(name, transposed(factor), lower_g)))
         inverse = xp.linalg.inv(factor)
         da = times(name, transposed(inverse), phi, inverse)
         return ((da + transposed(da)) / 2,)
 
-    return (transposed(factor) if upper else factor), backward
+    return value, backward
+
+
+@linalg_cholesky.second(unneeded="name")
+def _(g: Derived, *, value: Derived, upper: bool) -> Gradients:
+    factor, g = (transposed(value), transposed(g)) if upper else (value, g)
+    phi, inverse = _half_diagonal_by_ops((transposed(factor) @ g).tril()), linalg_inv.call(factor)
+    of_a = transposed(inverse) @ phi @ inverse
+    return [(of_a + transposed(of_a)) / 2]
 
 
 @op("linalg", refuses="half", result=return_types.linalg_qr, batched="itself")
@@ -73,8 +95,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Result:
         q, r = lapack(name, xp.linalg.qr, A, mode=mode)
 
     def backward(gq: Array, gr: Array) -> tuple[Array]:
-        if mode == "r" or (mode == "complete" and m > n):
-            raise GraphError(f"{name}: mode={mode!r} has no gradient for shape {A.shape}", hint="use mode='reduced'")
+        _expect_gradient(mode, A)
         if m >= n:
             return (_qr_backward(q, r, gq, gr),)
         # The first m columns determine Q; the others are Q times the part to the right of R's triangle.
@@ -83,6 +104,29 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Result:
         return (xp.concatenate([of_left, times(name, q, gr_right)], axis=-1),)
 
     return (q, r), backward
+
+
+def _expect_gradient(mode: str, A: Any) -> None:
+    """Raise GraphError for a mode whose factors A does not determine."""
+    if mode == "r" or (mode == "complete" and A.shape[-2] > A.shape[-1]):
+        raise GraphError(f"linalg.qr: mode={mode!r} has no gradient for shape {A.shape}", hint="use mode='reduced'")
+
+
+@linalg_qr.second(q="value0", r="value1", unneeded="name")
+def _(gq: Derived, gr: Derived, *, A: Derived, q: Derived, r: Derived, mode: str, m: int, n: int) -> Gradients:
+    _expect_gradient(mode, A)
+    if m >= n:
+        return [_of_tall(q, r, gq, gr)]
+    right, gr_right = A[..., m:], gr[..., m:]
+    of_left = _of_tall(q, r[..., :m], gq + right @ transposed(gr_right), gr[..., :m])
+    return [cat.call([of_left, q @ gr_right], -1)]
+
+
+def _of_tall(q: Derived, r: Derived, gq: Derived, gr: Derived) -> Derived:
+    """Return what `_qr_backward` does, for tensors."""
+    half = _half_diagonal_by_ops((gr @ transposed(r) - transposed(q) @ gq).triu())
+    total = gq + q @ (half + transposed(half))
+    return transposed(linalg_solve.call(r, transposed(total)))
 
 
 def _qr_backward(q: Array, r: Array, gq: Array, gr: Array) -> Array:
@@ -127,6 +171,22 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
     return (full_u, s, full_vt), backward
 
 
+@linalg_svd.second(full_u="value0", s="value1", full_vt="value2", unneeded="name A")
+def _(gu: Derived, gs: Derived, gvt: Derived, *, full_u: Derived, s: Derived, full_vt: Derived, k: int) -> Gradients:
+    m, n = full_u.shape[-2], full_vt.shape[-1]
+    u, vt = full_u[..., :k], full_vt[..., :k, :]
+    gu, gv, v = gu[..., :k], transposed(gvt[..., :k, :]), transposed(vt)
+    gaps, row, column = _differences_by_ops(s * s), s[..., None, :], s[..., :, None]
+    u_gu, v_gv = transposed(u) @ gu, vt @ gv
+    turns = (u_gu - transposed(u_gu)) / gaps * row + column * (v_gv - transposed(v_gv)) / gaps
+    of_a = u @ (turns + diag_embed.call(gs)) @ vt
+    if m > k:
+        of_a = of_a + (gu - u @ u_gu) / row @ vt
+    if n > k:
+        of_a = of_a + u @ (transposed(gv - v @ v_gv) / column)
+    return [of_a]
+
+
 @op("linalg", refuses="half", batched="leading")
 def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
     """Return the singular values in descending order. `driver` as in `linalg.svd`.
@@ -144,6 +204,11 @@ def linalg_svdvals(A: Array, *, driver: str | None = None) -> Result:
         return (times(name, u * g[..., None, :], vt),)
 
     return lapack(name, xp.linalg.svd, A, compute_uv=False), backward
+
+
+@linalg_svdvals.definition(unneeded="name")
+def _(*, A: Derived) -> Derived:
+    return linalg_svd.call(A, False)[1]
 
 
 def _triangle(name: str, UPLO: str) -> str:
@@ -179,6 +244,13 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
     return (values, vectors), backward
 
 
+@linalg_eigh.second(values="value0", vectors="value1", unneeded="name")
+def _(g: Derived, gv: Derived, *, values: Derived, vectors: Derived) -> Gradients:
+    turn = transposed(vectors) @ gv
+    inner = (turn - transposed(turn)) / (2 * _differences_by_ops(values)) + diag_embed.call(g)
+    return [vectors @ inner @ transposed(vectors)]
+
+
 @op("linalg", refuses="half", batched="leading")
 def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
     """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`.
@@ -195,6 +267,11 @@ def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
         return (times(name, vectors * g[..., None, :], transposed(vectors)),)
 
     return lapack(name, xp.linalg.eigvalsh, A, uplo), backward
+
+
+@linalg_eigvalsh.definition(unneeded="name")
+def _(*, A: Derived, uplo: str) -> Derived:
+    return linalg_eigh.call(A, uplo)[0]
 
 
 def _real_eig(name: str, a: Array) -> tuple[Array, Array]:

@@ -15,8 +15,10 @@ from tallow import return_types
 from tallow.devices import array_module, linalg_errors
 from tallow.errors import LinAlgError, ShapeError
 from tallow.ops.checks import expect_float
+from tallow.ops.maps import with_value
 from tallow.ops.matmul import product
 from tallow.ops.reduction import products_of_others
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.table import Array, Result, op
 
 
@@ -99,8 +101,13 @@ def linalg_inv(A: Array) -> Result:
     Raises:  LinAlgError for a singular matrix
     """
     expect_square("linalg.inv", A)
-    b = lapack("linalg.inv", array_module(A).linalg.inv, A)
-    return b, lambda g: (-times("linalg.inv", transposed(b), g, transposed(b)),)
+    value = lapack("linalg.inv", array_module(A).linalg.inv, A)
+    return value, lambda g: (-times("linalg.inv", transposed(value), g, transposed(value)),)
+
+
+@linalg_inv.second
+def _(g: Derived, *, value: Derived) -> Gradients:
+    return [-(transposed(value) @ g @ transposed(value))]
 
 
 @op("", batched="leading")
@@ -116,14 +123,27 @@ def cofactors(A: Array) -> Result:
     u, s, vt = xp.linalg.svd(A, full_matrices=False)
     orientation = (xp.linalg.det(u) * xp.linalg.det(vt))[..., None, None]
 
-    def backward(g: Array) -> tuple[Array]:
-        others = xp.eye(s.shape[-1], dtype=s.dtype)
-        pairs = products_of_others(xp.where(others, 1, s[..., None, :]), s.ndim) * (1 - others)
-        m = times(name, transposed(u), g, transposed(vt))
-        own = times(name, pairs, m.diagonal(axis1=-2, axis2=-1)[..., None])
-        return (times(name, u, own * others - pairs * transposed(m), vt) * orientation,)
+    value = times(name, u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation
+    return value, lambda g: (_of_cofactors(g, u, s, vt) * orientation,)
 
-    return times(name, u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation, backward
+
+def _of_cofactors(g: Array, u: Array, s: Array, vt: Array) -> Array:
+    name, xp = "linalg.det", array_module(g)
+    eye = xp.eye(s.shape[-1], dtype=s.dtype)
+    pairs = products_of_others(xp.where(eye, 1, s[..., None, :]), s.ndim) * (1 - eye)
+    m = times(name, transposed(u), g, transposed(vt))
+    own = times(name, pairs, m.diagonal(axis1=-2, axis2=-1)[..., None])
+    return times(name, u, own * eye - pairs * transposed(m), vt)
+
+
+@cofactors.second
+def _(g: Derived, *, A: Unread, u: Array, s: Array, vt: Array, orientation: Array) -> Gradients:
+    """Return the value of the closure, as det(A) (B tr(g B) - B g B)ᵀ with B = A⁻¹: the matrix must have one now."""
+    a = with_value.call(A, (u * s[..., None, :]) @ vt)
+    det, inverse = linalg_det.call(a)[..., None, None], linalg_inv.call(a)
+    trace = (g * transposed(inverse)).sum((-1, -2), keepdim=True)
+    by_inverse = det * transposed(inverse * trace - inverse @ g @ inverse)
+    return [with_value.call(by_inverse, _of_cofactors(g.array, u, s, vt) * orientation)]
 
 
 @op("linalg", refuses="half", batched="leading")
@@ -134,6 +154,11 @@ def linalg_det(A: Array) -> Result:
     """
     expect_square("linalg.det", A)
     return array_module(A).linalg.det(A), lambda g: (cofactors.function(A)[0] * g[..., None, None],)
+
+
+@linalg_det.second
+def _(g: Derived, *, A: Derived) -> Gradients:
+    return [g[..., None, None] * cofactors.call(A)]
 
 
 @op("linalg", result=return_types.linalg_slogdet, refuses="half", batched="leading")
@@ -149,6 +174,11 @@ def linalg_slogdet(A: Array) -> Result:
     sign, logarithm = xp.linalg.slogdet(A)
     name = "linalg.slogdet"
     return (sign, logarithm), lambda _, g: (transposed(lapack(name, xp.linalg.inv, A)) * g[..., None, None],)
+
+
+@linalg_slogdet.second(unneeded="name")
+def _(_: Derived, g: Derived, *, A: Derived) -> Gradients:
+    return [g[..., None, None] * transposed(linalg_inv.call(A))]
 
 
 Reform = Callable[[Array], Array]
@@ -188,19 +218,40 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True) -> Result:
 def _solve(name: str, a: Array, b: Array, form: tuple[Reform, Reform], of_a: Reform = _same) -> Result:
     """Return X in a X = b, given functions that convert b to this form, X back, and the gradient of a."""
     enter, leave = form
+    value = leave(_solution(name, a, enter(b)))
+
+    def backward(g: Array) -> tuple[Any, Any]:
+        db = _solution(name, transposed(a), enter(g))
+        return lambda: of_a(-product(db, transposed(enter(value)), name)), lambda: leave(db)
+
+    return value, backward
+
+
+def _solution(name: str, a: Array, b: Array) -> Array:
+    """Return X in a X = b, matrices whose batch dims broadcast."""
     xp = array_module(a)
-    b = enter(b)
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (xp.broadcast_to(m, (*shape, *m.shape[-2:])) for m in (a, b))  # CuPy requires equal batch dims
     if not b.size:  # CuPy does not accept zero columns
-        return leave(xp.zeros(b.shape, b.dtype)), lambda g: (xp.zeros(of_a(a).shape, b.dtype), xp.zeros_like(g))
-    x = lapack(name, xp.linalg.solve, a, b)
+        return xp.zeros(b.shape, b.dtype)
+    solution: Array = lapack(name, xp.linalg.solve, a, b)
+    return solution
 
-    def backward(g: Array) -> tuple[Any, Any]:
-        db = xp.linalg.solve(transposed(a), enter(g))
-        return lambda: of_a(-product(db, transposed(x), name)), lambda: leave(db)
 
-    return leave(x), backward
+@linalg_solve.second(unneeded="name of_a")
+def _(g: Derived, *, A: Unread, a: Derived, value: Derived, enter: Reform, leave: Reform) -> Gradients:
+    return _of_system(g, A, a, value, (enter, leave), _same)
+
+
+def _of_system(
+    g: Derived, A: Unread, a: Derived, value: Derived, form: tuple[Reform, Reform], part: Reform
+) -> Gradients:
+    """Return the gradients of A and B as tensors, given the part of A that is read."""
+    enter, leave = form
+    turn = transposed if enter is transposed else _same
+    a = a if A is None else with_value.call(turn(part(A)), a)
+    of_b = linalg_solve.call(transposed(a), enter(g))
+    return [part(turn(-(of_b @ transposed(enter(value))))), leave(of_b)]
 
 
 @op("linalg", refuses="half", batched="itself")
@@ -221,14 +272,25 @@ def linalg_solve_triangular(
     if B.shape[-2 if left else -1] != A.shape[-1]:
         raise ShapeError(f"{name}: shapes do not fit: A {A.shape}, B {B.shape}, left={left}")
     xp = array_module(A)
-    triangle = xp.triu if upper else xp.tril
     offset = (1 if upper else -1) if unitriangular else 0
-    a = triangle(A, offset)
+
+    def part(m: Array) -> Array:
+        """Return the triangle that is read."""
+        return xp.triu(m, offset) if upper else xp.tril(m, offset)
+
+    a = part(A)
     if unitriangular:
         a = a + xp.eye(A.shape[-1], dtype=A.dtype)
     if left:
-        return _solve(name, a, B, (_same, _same), lambda da: triangle(da, offset))
-    return _solve(name, transposed(a), B, (transposed, transposed), lambda da: triangle(transposed(da), offset))
+        return _solve(name, a, B, (_same, _same), part)
+    return _solve(name, transposed(a), B, (transposed, transposed), lambda da: part(transposed(da)))
+
+
+@linalg_solve_triangular.second(unneeded="name of_a")
+def _(
+    g: Derived, *, A: Unread, a: Derived, value: Derived, enter: Reform, leave: Reform, upper: bool, offset: int
+) -> Gradients:
+    return _of_system(g, A, a, value, (enter, leave), lambda m: m.triu(offset) if upper else m.tril(offset))
 
 
 @op(refuses="half", batched="itself")
@@ -252,22 +314,29 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
     lower = transposed(xp.triu(L)) if upper else xp.tril(L)
 
     def solve(b: Array) -> Array:
-        half, _ = _solve(name, lower, b, (_same, _same))
-        return _solve(name, transposed(lower), half, (_same, _same))[0]
+        return _solution(name, transposed(lower), _solution(name, lower, b))
 
-    x = solve(input)
+    value = solve(input)
 
     def backward(g: Array) -> tuple[Any, Any]:
         db = solve(g)
 
         def of_factor() -> Array:
-            of_product = times(name, db, transposed(x))
+            of_product = times(name, db, transposed(value))
             of_product = of_product + transposed(of_product)
             return -(times(name, L, of_product) if upper else times(name, of_product, L))
 
         return lambda: db, of_factor
 
-    return x, backward
+    return value, backward
+
+
+@cholesky_solve.second(unneeded="name lower")
+def _(g: Derived, *, L: Derived, value: Derived, upper: bool) -> Gradients:
+    of_b = cholesky_solve.call(g, L, upper)
+    of_product = of_b @ transposed(value)
+    of_product = of_product + transposed(of_product)
+    return [of_b, -(L @ of_product if upper else of_product @ L)]
 
 
 @op("linalg", refuses="half", batched="leading")
@@ -292,16 +361,23 @@ def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian
         u, s, vt = lapack(name, xp.linalg.svd, A, full_matrices=False)
     is_nonzero = xp.abs(s) > cutoff(xp.abs(s), A.shape, atol, rtol)[..., None]
     inverse = xp.where(is_nonzero, 1 / s, s.dtype.type(0))
-    p = times(name, transposed(vt) * inverse[..., None, :], transposed(u))
+    value = times(name, transposed(vt) * inverse[..., None, :], transposed(u))
 
     def backward(g: Array) -> tuple[Array]:
-        gt, pt = transposed(g), transposed(p)
-        k = times(name, gt, p)
+        gt, pt = transposed(g), transposed(value)
+        k = times(name, gt, value)
         k_pt = times(name, k, pt)
-        from_rows = times(name, pt, p, gt - times(name, k, A))
-        return (k_pt - transposed(times(name, p, k)) - times(name, A, p, k_pt) + from_rows,)
+        from_rows = times(name, pt, value, gt - times(name, k, A))
+        return (k_pt - transposed(times(name, value, k)) - times(name, A, value, k_pt) + from_rows,)
 
-    return p, backward
+    return value, backward
+
+
+@linalg_pinv.second(unneeded="name")
+def _(g: Derived, *, A: Derived, value: Derived) -> Gradients:
+    gt, pt = transposed(g), transposed(value)
+    k = gt @ value
+    return [k @ pt - transposed(value @ k) - A @ value @ k @ pt + pt @ value @ (gt - k @ A)]
 
 
 def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:

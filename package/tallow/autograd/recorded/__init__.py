@@ -7,7 +7,6 @@ They read the variables of closures by name (saved.py).
 from collections.abc import Sequence
 from typing import Any
 
-from tallow.autograd.recorded import decompositions as decompositions
 from tallow.autograd.recorded import piecewise as piecewise
 from tallow.autograd.recorded import products as products
 from tallow.autograd.recorded import reductions as reductions

@@ -244,7 +244,7 @@ def jacrev(
 ) -> Callable[..., Any]:
     """Return a function that returns the derivatives of each element of the results by each element of an argument.
 
-    Each element takes a backward pass.
+    A pass takes the elements all at once, if the ops have rules of the second order.
 
     Shapes:  result (A...), argument (B...) -> (A..., B...), nested as the results, and each as the arguments
 

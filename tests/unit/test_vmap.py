@@ -11,6 +11,7 @@ import pytest
 from cases import Case, load_all
 
 import tallow as tl
+from tallow.autograd.functional import gradients
 from tallow.core.trees import leaves
 from tallow.errors import ArgumentError, GraphError, UnsupportedError
 from tallow.func import functional_call, grad, hessian, jacrev, jvp, vmap
@@ -101,6 +102,38 @@ def test_each_op(op: str) -> None:
                 np.testing.assert_allclose(
                     mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-8, atol=1e-11, err_msg=f"{case.id} {dims}"
                 )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("op", sorted(BY_OP))
+def test_a_pass_for_a_batch_of_seeds(op: str) -> None:
+    for case in BY_OP[op]:
+        inputs = [tl.tensor(x.astype(np.float64) if x.dtype.kind == "f" else x) for x in case.inputs]
+        own = [x.requires_grad_() for x in inputs if x.is_floating_point()]
+        try:
+            outputs = [y for y in leaves(case.call(tl, *inputs)) if getattr(y, "requires_grad", False)]
+        except RuntimeError:  # a write to a leaf
+            continue
+        rng = np.random.default_rng(0)
+        seeds = [tl.tensor(rng.standard_normal((SIZE, *y.shape))).to(y.dtype) for y in outputs]
+        if not case.grad or not outputs:
+            continue
+        found = vmap(lambda *s, ys=outputs, xs=own: gradients(ys, xs, s))(*seeds)
+        expected = [gradients(outputs, own, [s[i] for s in seeds]) for i in range(SIZE)]
+        for mine, rows in zip(found, zip(*expected, strict=True), strict=True):
+            np.testing.assert_allclose(
+                mine.numpy(), tl.stack(list(rows)).numpy(), rtol=1e-8, atol=1e-10, err_msg=case.id
+            )
+
+
+def test_a_jacobian_takes_one_pass() -> None:
+    x = tl.randn(20)
+    recorded = []
+    for rows in (2, 50):
+        before = (tl.ones(1, requires_grad=True) * 2).grad_fn.sequence
+        jacrev(lambda v, n=rows: v.sin().expand(n, 20) * 2)(x)
+        recorded.append((tl.ones(1, requires_grad=True) * 2).grad_fn.sequence - before)
+    assert recorded[0] == recorded[1]
 
 
 def test_every_kind_has_a_rule() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -312,9 +312,24 @@ def _derived(
 
     roots = []
     for output, seed in zip(outputs, seeds, strict=True):
+        if mode.batching is not None and seed is not None:  # a batch of seeds under vmap has no array
+            roots.append((edge_to(output), seed.expand(output.shape)))
+            continue
         edge, array = _root(output, seed)
         roots.append((edge, seed if hasattr(seed, "requires_grad") else output._like(array)))
     return run_derived(roots, places)
+
+
+def derived_gradients(outputs: Sequence[Any], inputs: Sequence[Any], seeds: Sequence[Any]) -> list[Any]:
+    """Return the gradients of outputs by inputs, as tensors with a graph; None where there are none, or zeros.
+
+    Args:    seeds: tensors, which may be batches under vmap although the outputs are none
+    """
+    places = _places_of(tuple(inputs), "grad")
+    leaves, caught = _derived(tuple(outputs), tuple(seeds), set(places))
+    found = caught | {(leaf, 0): grad.array for leaf, grad in leaves.items()}
+    arrived = [found.get(place) for place in places]
+    return [None if g is None else g.to(x.dtype) for x, g in zip(inputs, arrived, strict=True)]
 
 
 def _derived_backward(tensors: tuple[Any, ...], grad_tensors: Any, inputs: Any) -> GradStore:

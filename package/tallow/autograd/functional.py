@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow.autograd.api import grad
-from tallow.core.apply import apply
+from tallow.core.creation import eye
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.functions.batching.vmap import vmap
 from tallow.functions.like import zeros_like
 from tallow.lazy_names import names_of
-from tallow.ops.joining import stack
 from tallow.tape.modes import enable_grad, mode
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -44,7 +44,7 @@ def jacobian(
 ) -> Any:  # fmt: skip
     """Return the derivatives of each element of the outputs by each element of the inputs.
 
-    Each output element takes a backward pass.
+    A pass takes the output elements all at once, if the ops have rules of the second order.
 
     Shapes:  output (A...), input (B...) -> (A..., B...); a tuple for several inputs, and a tuple of these for several
              outputs
@@ -80,8 +80,6 @@ def hessian(
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:  # fmt: skip
     """Return the second derivatives of a function with one number as its result.
-
-    Each element of the inputs takes a backward pass.
 
     Shapes:  inputs (A...) -> (A..., A...); a tuple of tuples for several inputs: [i][j] is by input i and then by j
 
@@ -121,15 +119,12 @@ def vhp(
 
 def rows_of(output: Tensor, inputs: Sequence[Tensor], create_graph: bool = False) -> Tensors:
     """Return the Jacobian of one output by each input, of the shapes (*output.shape, *input.shape)."""
-    rows: list[Tensors] = []
-    for i in range(output.numel()):
-        seed = output.new_zeros(output.shape)  # in row-major order, whatever that of the output
-        seed.view(-1)[i] = 1
-        rows.append(gradients((output,), inputs, (seed,), create_graph))
-    if not rows:
+    count = output.numel()
+    if not count:
         return tuple(x.new_zeros((*output.shape, *x.shape)) for x in inputs)
-    columns = zip(*rows, strict=True)
-    return tuple(apply(stack, list(column)).reshape((*output.shape, *column[0].shape)) for column in columns)
+    seeds = eye(count, dtype=output.dtype, device=output.device).reshape(count, *output.shape)
+    rows = vmap(lambda seed: gradients((output,), inputs, (seed,), create_graph))(seeds)
+    return tuple(row.reshape((*output.shape, *x.shape)) for x, row in zip(inputs, rows, strict=True))
 
 
 def gradients(
@@ -232,15 +227,13 @@ def columns_of(push: Pushforward, create_graph: bool = False) -> list[Tensor]:
     """Return the Jacobian of each output by each input, in turn, of the shapes (*output.shape, *input.shape)."""
     by_input: list[list[Tensor]] = []
     for i, x in enumerate(push.inputs):
-        columns = []
-        for j in range(x.numel()):
-            v = [t.new_zeros(t.shape) for t in push.inputs]
-            v[i].view(-1)[j] = 1
-            columns.append(push(v, create_graph))
-        by_input.append(
-            [apply(stack, list(ys), -1).reshape((*ys[0].shape, *x.shape)) for ys in zip(*columns, strict=True)]
-            or [y.new_zeros((*y.shape, *x.shape)) for y in push.outputs]
-        )
+        if not x.numel():
+            by_input.append([y.new_zeros((*y.shape, *x.shape)) for y in push.outputs])
+            continue
+        still = [t.new_zeros(t.shape) for t in push.inputs]
+        along = eye(x.numel(), dtype=x.dtype, device=x.device).reshape(-1, *x.shape)
+        columns = vmap(lambda v, i=i, still=still: push([*still[:i], v, *still[i + 1 :]], create_graph))(along)
+        by_input.append([column.movedim(0, -1).reshape((*column.shape[1:], *x.shape)) for column in columns])
     return [jacobian for jacobians in zip(*by_input, strict=True) for jacobian in jacobians]
 
 

@@ -77,7 +77,7 @@ class DerivedSweep(Sweep):
         if node.outputs is None:
             gs = [grad]
         else:
-            xp = array_module(*(None if slot is None else slot.array for slot in grad))
+            xp = array_module(*(None if slot is None else slot.physical().array for slot in grad))
             gs = list(_materialize(node, grad, lambda shape, dtype: from_array(xp.zeros(shape, dtype))))
         for edge, g in zip(node.edges, gradients_of(node, gs), strict=False):
             if edge is not None and g is not None and not (selective and not self.plan.needs(edge)):
@@ -157,9 +157,13 @@ def _definition(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
 
 
 def _piecewise(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
-    closure = node.backward
+    closure, g = node.backward, gs[0]
+    if g.physical() is not g:  # a batch of gradients under vmap, each of which has the same slopes
+        ones = array_module(g.physical().array).ones(g.shape, g.array.dtype)
+        slopes = [None if edge is None else entry(closure, i, ones) for i, edge in enumerate(node.edges)]
+        return [None if s is None else g * from_array(np.asarray(s) if np.isscalar(s) else s) for s in slopes]
     maps: Iterable[Any] = (None if edge is None else partial(entry, closure, i) for i, edge in enumerate(node.edges))
-    return [None if scale is None else linear_map.call(gs[0], scale, scale) for scale in maps]
+    return [None if scale is None else linear_map.call(g, scale, scale) for scale in maps]
 
 
 def _moves(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
@@ -176,8 +180,8 @@ def _by_elements(node: Node, g: Tensor) -> Gradients:
 
     Raises:  UnsupportedError for an operand whose gradient has sums of several elements
     """
-    closure, xp, shape = node.backward, array_module(g.array), g.shape
-    numbers = xp.arange(1, g.array.size + 1, dtype=np.float64).reshape(shape)
+    closure, xp, shape = node.backward, array_module(g.physical().array), g.shape
+    numbers = xp.arange(1, g.numel() + 1, dtype=np.float64).reshape(shape)
     gradients: list[Any] = []
     for i, edge in enumerate(node.edges):
         found = None if edge is None else entry(closure, i, numbers)
@@ -223,8 +227,9 @@ def in_steps(gradient: Tensor, edges: Sequence[Edge | None]) -> Tensor:
 
     So a network of ReLUs has second derivatives.
     """
-    count = len(edges)
-    return node_on(gradient.array, "in_steps", lambda g: (g, *[None] * count), edge_to(gradient), *edges)
+    count, whole = len(edges), gradient.physical()
+    y = node_on(whole.array, "in_steps", lambda g: (g, *[None] * count), edge_to(whole), *edges)
+    return y if whole is gradient else mode.batching.again(y, gradient)
 
 
 def _of_steps(node: Node) -> NodeRule | None:

@@ -12,7 +12,7 @@ Map = Callable[[Array], Array]
 Product = Callable[[Array, Array], Array]
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="itself")
 def linear_map(input: Array, forward: Map, transpose: Map) -> Result:
     """Return forward(input), whose gradient is `transpose`, and the other way round: two linear functions of arrays.
 
@@ -28,7 +28,7 @@ def _(g: Derived, *, maps: tuple[Map, Map], shape: tuple[int, ...]) -> Gradients
     return [linear_map.call(g, lambda h: transpose(h).reshape(shape), forward)]
 
 
-@op("", dtypes="keep", reads_per_operand=False)
+@op("", dtypes="keep", reads_per_operand=False, batched="itself")
 def product_map(input: Array, other: Array, maps: Sequence[Product], place: int) -> Result:
     """Return maps[place](input, other), a product in a form that is linear in each of three arrays.
 
@@ -51,7 +51,7 @@ def _(g: Derived, *, input: Derived, other: Derived, maps: Sequence[Product], pl
     return [product_map.call(*form[:i], *form[i + 1 :], maps, i) for i in range(3) if i != place]
 
 
-@op("", dtypes="keep")
+@op("", dtypes="keep", batched="itself")
 def with_value(input: Array, known: Index, slope: Map | None = None) -> Result:
     """Return `known` as the result of a function of `input` whose derivative is slope(known), or 1.
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tallow import dtypes
-from tallow.autograd.api import grad
+from tallow.autograd.api import derived_gradients, grad
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.tensor import Tensor
 from tallow.core.trees import filled, leaves, map_leaves
-from tallow.errors import DtypeError, GraphError, ShapeError, warn
+from tallow.errors import DtypeError, GraphError, ShapeError, UnsupportedError, warn
 from tallow.functions.batching import product_rules as product_rules
 from tallow.functions.batching import shape_rules as shape_rules
 from tallow.functions.batching.rules import RULES, Call
@@ -41,7 +41,11 @@ class Level:
         size: the number of elements of the batch.
         outer: the call in whose function this one was made.
         depth: 1 for the outermost.
+        warns: whether to warn of an op without a rule: not while a pass takes a batch of seeds, of which users of
+            Jacobians know nothing.
     """
+
+    warns = True
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -125,13 +129,8 @@ class Level:
             return NotImplemented
         levels = [levels_of(y) for y in outputs]
         free = [level for own, seed in zip(levels, seeds, strict=True) for level in levels_of(seed) if level not in own]
-        if free:  # a pass for each seed: the graph has none of this batch
-            last = max(free, key=lambda level: level.depth)
-            rows = []
-            for i in range(last.size):
-                row = [last.element(seed, i) for seed in seeds]
-                rows.append(grad(outputs, inputs, row, **(options | {"retain_graph": True})))
-            return last.stacked(rows)
+        if free:
+            return self._grad_of_seeds(max(free, key=lambda level: level.depth), outputs, inputs, seeds, options)
         for x in inputs:
             if any(level not in levels_of(x) for own in levels for level in own):
                 raise GraphError(
@@ -146,9 +145,35 @@ class Level:
         found = grad([y.physical() for y in outputs], [x.physical() for x in inputs], vectors, **options)
         return tuple([g if g is None else in_batches(g, levels_of(x)) for x, g in zip(inputs, found, strict=True)])
 
-    def by_elements(self, function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
-        """Call a function for each element of the batch, and stack the results. Warn once for each name."""
-        if name not in _warned:
+    def _grad_of_seeds(
+        self, last: Level, outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Any], options: Any
+    ) -> Any:
+        """Return the gradients for a batch of seeds, where the graph has no such batch.
+
+        A recorded pass takes all seeds at once, because the rules of the second order are ops. If an op has none, there
+        is a pass for each seed.
+        """
+        if all(not levels_of(t) for t in (*outputs, *inputs)) and all(levels_of(s) in ([], [last]) for s in seeds):
+            last.warns, before = False, last.warns
+            try:
+                return _grad_at_once(outputs, inputs, seeds, **options)
+            except (UnsupportedError, BatchError):
+                pass
+            finally:
+                last.warns = before
+        rows = []
+        for i in range(last.size):
+            row = [last.element(seed, i) for seed in seeds]
+            rows.append(grad(outputs, inputs, row, **(options | {"retain_graph": True})))
+        return last.stacked(rows)
+
+    def again(self, y: Tensor, like: Tensor) -> Tensor:
+        """Return a tensor with the batch dims of `like` as a batch of its levels."""
+        return in_batches(y, levels_of(like))
+
+    def by_elements(self, function: Callable[..., Any], args: Any, kwargs: Any, name: str | None) -> Any:
+        """Call a function for each element of the batch, and stack the results. Warn once for each name, if any."""
+        if self.warns and name is not None and name not in _warned:
             _warned.add(name)
             warn(f"vmap: there is no batching rule for {name}: it is computed for each element")
         results = []
@@ -189,6 +214,22 @@ class Level:
             levels.append(level)
             level = level.outer
         return in_levels(x, levels[::-1])
+
+
+def _grad_at_once(
+    outputs: Sequence[Tensor], inputs: Sequence[Tensor], seeds: Sequence[Any], *, create_graph: bool,
+    allow_unused: bool | None, materialize_grads: bool, **_: Any,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """Return the gradients for a batch of seeds by one recorded pass.
+
+    Raises: UnsupportedError if there has to be a pass for each seed
+    """
+    if any(x._hooks or x._retained for x in inputs) or not (allow_unused or materialize_grads):
+        raise UnsupportedError("hooks get the gradient for one seed, and errors are those of one pass")
+    found = derived_gradients(outputs, inputs, seeds)
+    if materialize_grads:
+        found = [x.new_zeros(x.shape) if g is None else g for x, g in zip(inputs, found, strict=True)]
+    return tuple([g if g is None or create_graph else g.detach() for g in found])
 
 
 def _as_tensors(args: Any) -> Any:

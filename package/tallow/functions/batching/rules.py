@@ -87,6 +87,13 @@ def _by_name(call: Call) -> Any:
     return RULES[call.op.name](call)
 
 
+@rule("linear_map", "product_map", "with_value")
+def _for_each(call: Call) -> Any:
+    """Call the op for each element: its functions of arrays may depend on the shape."""
+    results = call.level.by_elements(lambda *args: apply(call.op, *args), tuple(call.args), {}, None)
+    return call.full(results)
+
+
 @rule("elementwise")
 def elementwise(call: Call) -> Any:
     """Put new dims after the batch dim where an operand has fewer dims than others, as broadcasting does before it."""

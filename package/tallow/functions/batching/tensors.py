@@ -29,7 +29,6 @@ class BatchedArray:
     """
 
     __slots__ = ("dtype", "level", "shape", "tensor")
-    __array_ufunc__ = None  # NumPy's functions raise TypeError
     base = None
 
     def __init__(self, tensor: Tensor, level: Level) -> None:
@@ -76,6 +75,9 @@ class BatchedArray:
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
         raise _needs_elements(function.__name__)
+
+    def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> NoReturn:
+        raise _needs_elements(ufunc.__name__)
 
     def __int__(self) -> int:
         raise _needs_elements("int()")

@@ -10,7 +10,7 @@ from tallow.compiler.compiled import Compiled, GraphBreak, OptimizedModule
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.lazy_names import names_of
 from tallow.nn.module import Module
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting, mode
 
 BACKENDS = ("inductor", "cudagraphs", "eager", "aot_eager")
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -24,6 +24,7 @@ __all__ = [
     "cudagraph_mark_step_begin",
     "disable",
     "is_compiling",
+    "is_exporting",
     "list_backends",
     "reset",
 ]

@@ -41,7 +41,7 @@ from tallow.tape.graph import (
     note_write,
     rebase,
 )
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting, mode
 from tallow.tape.saved import is_saved
 from tallow.tape.writes import owner_of
 
@@ -154,7 +154,7 @@ def needs_gradient(operands: Sequence[Any]) -> bool:
 
 def is_recorded(*tensors: Tensor | None) -> bool:
     """Return whether an op on these tensors is recorded for backward, unless it has no derivative."""
-    if mode.tracer is not None and mode.tracer.is_functional:
+    if is_exporting():
         return True  # an exported graph may be trained
     return mode.recording and needs_gradient(tensors)
 

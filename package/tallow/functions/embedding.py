@@ -16,7 +16,7 @@ from tallow.ops.embedding import check_indices
 from tallow.ops.embedding import embedding as embedding_op
 from tallow.ops.embedding_bag import embedding_bag as embedding_bag_op
 from tallow.tape.graph import note_write
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting, mode
 
 
 @public("F")
@@ -156,7 +156,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     checks = indices.size and (type(indices) is np.ndarray or num_classes == -1)  # on a GPU a check waits for it
     if checks and int(indices.min()) < 0:
         raise ShapeError("one_hot: class values must be non-negative")
-    is_exported = mode.tracer is not None and mode.tracer.is_functional
+    is_exported = is_exporting()
     if is_exported and num_classes == -1:
         mode.tracer.reads(indices, "one_hot() without num_classes")
     classes = int(indices.max()) + 1 if num_classes == -1 else num_classes

@@ -25,7 +25,7 @@ from tallow.ops.filling import constant, placed
 from tallow.ops.index_put import index_put, put_into
 from tallow.ops.indexing import full_index, getitem, take_at
 from tallow.tape.graph import check_inplace, note_write
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting, mode
 
 WHOLE = slice(None)
 
@@ -124,7 +124,7 @@ def _integer(item: Any, size: int, dim: int) -> int:
 
 def _value_of(item: Array) -> int:
     """Return the value of an integer tensor; it decides the place of a view, so a plan cannot repeat it."""
-    if mode.tracer is not None and mode.tracer.is_functional:
+    if is_exporting():
         mode.tracer.reads(item, "an index of one place")
     return int(item)
 
@@ -144,8 +144,7 @@ def _array(item: Any, x: Array) -> Array:
     elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
-        is_recorded = mode.tracer is not None and mode.tracer.is_functional
-        array = tensor(list(item)).array if is_recorded and len(item) else places_in(item)
+        array = tensor(list(item)).array if is_exporting() and len(item) else places_in(item)
     elif isinstance(item, str):
         raise ArgumentTypeError(f"a tensor has no index {item!r:.80}: invalid data type 'str'")
     else:
@@ -310,8 +309,7 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         value = value.to(target.dtype)  # one value at the places of a mask, as masked_fill_
     if not value.ndim:
         value = convert(value, None, target.device)
-    is_functional = mode.tracer is not None and mode.tracer.is_functional
-    if mode.batching is not None or is_functional or (mode.recording and writes_history(target, (target, value))):
+    if mode.batching is not None or is_exporting() or (mode.recording and writes_history(target, (target, value))):
         return apply_inplace(index_put, target, arrays, value, accumulate)
     put_at_once(target, arrays, value, accumulate)
     return target
@@ -319,7 +317,7 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
 
 def as_element(number: float, target: Tensor) -> Tensor:
     """Return a number as a zero-dim tensor of the target's dtype and device."""
-    if mode.tracer is not None and mode.tracer.is_functional:
+    if is_exporting():
         return tensor(number, dtype=target.dtype, device=target.device)
     return wrap(placed(constant(number, target.dtype, "index_put_"), devices.array_module(target.physical().array)))
 

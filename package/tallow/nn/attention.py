@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,12 @@ import numpy.typing as npt
 
 from tallow import devices, dtypes
 from tallow.core.creation import arange
+from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
 from tallow.nn import functional as F
+from tallow.tape.modes import is_exporting
+
+where = PUBLIC["tl"]["where"]
 
 
 def split_heads(x_BTD: Tensor, heads: int) -> Tensor:
@@ -120,7 +125,9 @@ def causal_attention(
         additive = softcap is None and q_BHTK.dtype is dtypes.float32
         key = (queries, keys, window, additive)
         allowed = cached_masks.get(key)
-        if allowed is None:
+        if allowed is None and is_exporting() and lengths is None:
+            allowed = cached_masks[key] = _computed_mask(queries, keys, window, additive, q_BHTK.device)
+        elif allowed is None:
             visible = _visible_keys(queries, keys, window, lengths, q_BHTK.device)
             xp = devices.array_module(visible)
             mask = xp.where(visible, np.float32(0), np.float32(-np.inf)) if additive else visible
@@ -193,6 +200,16 @@ def _capped_attention(
         weights_BHTS = F.dropout(weights_BHTS, dropout_p)
     weights_BGnTS = weights_BHTS.unflatten(1, (k_BGSK.shape[1], -1))
     return (weights_BGnTS @ v_BGSK.unsqueeze(2)).flatten(1, 2)
+
+
+def _computed_mask(queries: int, keys: int, window: int | None, additive: bool, device: devices.device) -> Tensor:
+    """Return the mask (T, S), computed by ops, for an exported graph: it has to know no length."""
+    places_S = arange(keys, device=device)
+    own_T1 = arange(keys - queries, keys, device=device)[:, None]
+    visible = places_S <= own_T1
+    if window:
+        visible = visible & (places_S > own_T1 - window)
+    return where(visible, 0.0, -math.inf).to(dtypes.float32) if additive else visible
 
 
 def _visible_keys(

@@ -18,7 +18,7 @@ from tallow.nn import rope_scaling
 from tallow.nn.module import Module
 from tallow.ops.joining import cat
 from tallow.ops.rotary import rotary
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting
 
 
 class Tables(NamedTuple):
@@ -101,7 +101,7 @@ class RotaryEmbedding(Module):
         """
         cos: Any
         sin: Any
-        if mode.tracer is not None and mode.tracer.is_functional:
+        if is_exporting():
             cos, sin = self._computed_tables(start + x_BHTK.shape[-2], x_BHTK.device)
         else:
             cos, sin = self.tables(start + x_BHTK.shape[-2], x_BHTK.device)

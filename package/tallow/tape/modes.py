@@ -179,3 +179,8 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Return whether inference mode is on now."""
     return mode.inference
+
+
+def is_exporting() -> bool:
+    """Return whether `tl.export` records what runs."""
+    return mode.tracer is not None and mode.tracer.is_functional is True

@@ -385,7 +385,7 @@ def test_wrong_calls() -> None:
 
 IDS = [[3, 4, 5, 6, 7], [6, 5, 4, 3, 8], [1, 2, 3, 4, 9]]
 TEXT_MODELS = "BertModel RobertaModel DistilBertModel ModernBertModel CLIPTextModel GPT2 Llama Mistral Qwen2 Qwen3 "
-TEXT_MODELS += "Phi3 Gemma Gemma3"
+TEXT_MODELS += "Phi3 Gemma Gemma2 Gemma3 Falcon"
 IMAGE_MODELS = "ViTModel Dinov2Model CLIPVisionModel"
 
 
@@ -435,3 +435,62 @@ def test_a_transformer_of_any_length() -> None:
     )
     x, y = sample(2, 7, 8), sample(2, 6, 8)
     assert tl.allclose(program.module()(x, y), model(x, y), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["BertModel", "RobertaModel", "DistilBertModel", "ModernBertModel", "CLIPTextModel"])
+def test_encoders_of_padded_texts(name: str) -> None:
+    model = small(name)
+    sizes = {0: Dim("batch"), 1: Dim("tokens", max=8)}
+    mask = tl.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
+    program = export(model, (tl.tensor(IDS), mask), dynamic_shapes=(sizes, sizes))
+    other = tl.tensor([[1, 2, 3, 4, 5, 6], [8, 7, 6, 5, 4, 3]]), tl.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+    with tl.no_grad():
+        assert tl.allclose(first(program.module()(*other))[0], first(model(*other))[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"])
+def test_models_from_text_to_text(name: str) -> None:
+    model, batch = small(name), Dim("batch")
+    texts, starts = {0: batch, 1: Dim("tokens", max=9)}, {0: batch, 1: Dim("out", max=9)}
+    program = export(
+        model,
+        (tl.tensor(IDS),),
+        {"decoder_input_ids": tl.tensor(IDS)[:, :4]},
+        dynamic_shapes={"input_ids": texts, "decoder_input_ids": starts},
+    )
+    ids, begun = tl.tensor([[1, 2, 3, 4, 5, 6, 7], [8, 7, 6, 5, 4, 3, 2]]), tl.tensor([[3, 4], [5, 6]])
+    with tl.no_grad():
+        got = program.module()(ids, decoder_input_ids=begun)
+        expected = model(ids, decoder_input_ids=begun)
+        assert tl.allclose(got.logits, expected.logits, atol=1e-5)
+
+
+def test_models_of_two_kinds_of_inputs() -> None:
+    clip = small("CLIPModel")
+    program = export(clip, (tl.tensor(IDS), sample(2, 3, 8, 8)))
+    assert program.module()(tl.tensor(IDS), sample(2, 3, 8, 8))._fields
+    whisper = small("Whisper")
+    mel = sample(2, whisper.config.num_mel_bins, 2 * whisper.config.max_source_positions)
+    tokens = tl.tensor([[1, 2, 3], [3, 2, 1]])
+    with tl.no_grad():
+        assert tl.allclose(export(whisper, (mel, tokens)).module()(mel, tokens), whisper(mel, tokens), atol=1e-4)
+
+
+def test_a_program_can_ask_whether_it_is_exported() -> None:
+    seen: list[bool] = []
+    export(Function(lambda x: seen.append(tl.compiler.is_exporting()) or x), (sample(2),))
+    assert seen == [True]
+    assert not tl.compiler.is_exporting()
+
+
+def test_the_stand_in_has_it() -> None:
+    from tallow.compat import install_torch
+
+    with install_torch(replace=True):
+        import torch
+        from torch.export import Dim as TorchDim
+        from torch.export.graph_signature import InputKind as TorchKind
+
+        program = torch.export.export(nn.Linear(3, 2), (sample(4, 3),), dynamic_shapes=({0: TorchDim("n")},))
+    assert isinstance(program, ExportedProgram)
+    assert TorchKind is InputKind

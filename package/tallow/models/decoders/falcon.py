@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.creation import arange, from_numpy
+from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
@@ -43,6 +45,9 @@ from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding
+from tallow.tape.modes import is_exporting
+
+where = PUBLIC["tl"]["where"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +197,8 @@ class Alibi(Module):
         Shapes:  -> (1, H, T, S), or (B, H, T, S) with lengths
         """
         keys = k_BGSK.shape[2]
+        if is_exporting() and lengths is None:
+            return self._computed(start, keys, k_BGSK)
         padding_B1 = np.zeros((1, 1), np.int64) if lengths is None else keys - lengths[:, None]
         positions_BS = np.arange(keys) - padding_B1  # the text of each row begins at 0
         seen_BTS = np.tri(keys - start, keys, start, dtype=np.bool_) & (positions_BS >= 0)[:, None]
@@ -200,6 +207,14 @@ class Alibi(Module):
         scaled_BHS = biases_BHS / np.float32(math.sqrt(self.head_width))
         masked_BHTS = np.where(seen_BTS[:, None], scaled_BHS[:, :, None], np.float32(-np.inf))
         return wrap(devices.move(masked_BHTS, k_BGSK.device)).to(k_BGSK.dtype)
+
+    def _computed(self, start: int, keys: int, like: Tensor) -> Tensor:
+        """Return what `forward` returns, computed by ops, for an exported graph: it has to know no length."""
+        places_S = arange(keys, device=like.device)
+        slopes_H1 = from_numpy(self.slopes).to(like.device)[:, None]
+        biases_HS = (slopes_H1 * places_S.bfloat16().float()).bfloat16().float() / math.sqrt(self.head_width)
+        seen_TS = places_S <= arange(start, keys, device=like.device)[:, None]
+        return where(seen_TS, biases_HS[:, None], -math.inf)[None].to(like.dtype)
 
 
 def alibi_slopes(heads: int) -> npt.NDArray[np.float32]:

@@ -30,7 +30,7 @@ from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting, mode
 
 ACTIVATION = Kind(allowed={"activation": tuple(COMPILED)})
 ATTENTION = Kind(settings=("num_heads",), dropout=("dropout_p",))
@@ -145,7 +145,7 @@ def _unfit(x_BTD: Tensor, mask: Tensor | None) -> str | None:
         return "autograd records; call it under tl.no_grad()"
     if mode.autocast is not None:
         return "autocast is on"
-    if mode.tracer is not None and mode.tracer.is_functional:
+    if is_exporting():
         return "the call is exported"
     x = x_BTD.array
     if type(x) is not np.ndarray or x.dtype != np.float32 or x.ndim != 3:

@@ -19,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices
-from tallow.core.creation import zeros
+from tallow.core.apply import apply
+from tallow.core.creation import arange, from_numpy, zeros
 from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import float32, float64
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape
@@ -35,6 +37,8 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
+from tallow.ops.joining import cat
+from tallow.tape.modes import is_exporting
 
 OFFSET = 2  # the first rows of the learned positions are not used
 LONGEST_PERIOD = 10000  # of the sinusoids, in positions, over 2π
@@ -139,6 +143,12 @@ def sinusoids(length: int, width: int) -> npt.NDArray[np.float32]:
     return np.concatenate([np.sin(angles), np.cos(angles[:, : width // 2])], axis=1, dtype=np.float32)
 
 
+def _computed_sinusoids(start: int, end: int, width: int) -> Tensor:
+    """Return rows of `sinusoids`, computed by ops, for an exported graph: it has to know no length."""
+    angles = arange(start, end, dtype=float64)[:, None] / from_numpy(LONGEST_PERIOD ** (np.arange(0, width, 2) / width))
+    return apply(cat, [angles.sin(), angles[:, : width // 2].cos()], 1).to(float32)
+
+
 class BartStack(Module):
     """The layers of the encoder or the decoder, after embeddings of positions and a norm.
 
@@ -161,6 +171,8 @@ class BartStack(Module):
         """Return embeddings of tokens with those of their positions, which begin at `start`."""
         length, width = x_BTD.shape[1:]
         end = start + length
+        if self.embed_positions is None and is_exporting():
+            return self.dropout(x_BTD + _computed_sinusoids(start, end, width).to(x_BTD.device, x_BTD.dtype))
         if self.embed_positions is None:
             positions_TD = sinusoids(1 << end.bit_length(), width)[start:end]
             return self.dropout(x_BTD + wrap(devices.move(positions_TD, x_BTD.device)).to(x_BTD.dtype))

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.creation import arange, from_numpy
+from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named, gated
@@ -36,6 +38,9 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
+from tallow.tape.modes import is_exporting
+
+where = PUBLIC["tl"]["where"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,8 +255,7 @@ class T5Stack(Module):
         length = x_BTD.shape[1]
         bias = self.bias(length, length if cache is None else cache.length + length)
         if mask is not None:
-            hidden = devices.array_module(mask.array).where(mask.array, np.float32(0), np.float32(-np.inf))
-            bias = bias + wrap(hidden).to(bias.dtype)
+            bias = bias + where(mask, 0.0, -math.inf).to(bias.dtype)
         x_BTD = self.dropout(x_BTD)
         for block in self.block:
             x_BTD = block(x_BTD, bias, sources, cache)
@@ -262,6 +266,8 @@ class T5Stack(Module):
     def bias(self, queries: int, keys: int) -> Tensor:
         """Return what is added to the scores (1, H, T, S) of the last `queries` of `keys` positions."""
         table = self.block[0].layer[0].part.relative_attention_bias
+        if is_exporting():
+            return self._computed_bias(table, queries, keys)
         bucket = buckets(
             np.arange(1 - keys, queries),
             bidirectional=not self.is_decoder,
@@ -274,6 +280,17 @@ class T5Stack(Module):
         if self.is_decoder and queries > 1:
             bias_1HTS = bias_1HTS.masked_fill(wrap(devices.move(distance_TS > 0, table.weight.device)), -math.inf)
         return bias_1HTS.contiguous()
+
+    def _computed_bias(self, table: Embedding, queries: int, keys: int) -> Tensor:
+        """Return `bias`, computed by ops, for an exported graph: it has to know no length."""
+        device, far = table.weight.device, self.longest  # all distances beyond are in one bucket
+        every = buckets(
+            np.arange(-far, far + 1), bidirectional=not self.is_decoder, count=table.num_embeddings, longest=far
+        )
+        distance_TS = arange(keys, device=device) - arange(keys - queries, keys, device=device)[:, None]
+        index_TS = from_numpy(every).to(device)[distance_TS.clamp(-far, far) + far]
+        bias_1HTS = table(index_TS).permute(2, 0, 1)[None]
+        return bias_1HTS.masked_fill(distance_TS > 0, -math.inf) if self.is_decoder else bias_1HTS
 
 
 class T5Module(PretrainedModel):

@@ -24,7 +24,6 @@ CASES = [
 ]
 # Ops with a rule for some arguments only, with what it lacks.
 PARTLY = {
-    "cdist": "an infinite order",
     "index_fill": "a value with a gradient",
     "scatter_reduce": "products",
 }
@@ -118,6 +117,23 @@ def test_recurrent_layers(kind: str, options: dict[str, Any], is_packed: bool) -
         operands = [x, *net.parameters()]
         first = m.autograd.grad(loss, operands, create_graph=True)
         return [*first, *m.autograd.grad(sum((g * g).sum() for g in first), operands)]
+
+    compare(program)
+
+
+@pytest.mark.parametrize("both", [True, False], ids=["both", "one"])
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf], ids=str)
+def test_distances_are_norms_of_differences(p: float, both: bool) -> None:
+    """PyTorch has no second derivatives of cdist itself."""
+
+    def program(m: Any) -> list[Any]:
+        rng = np.random.default_rng(0)
+        a, b = (m.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((2, 3, 4), (1, 5, 4)))
+        own = [a, b] if both else [b]
+        a = a if both else a.detach()
+        distances = m.cdist(a, b, p) if m is tl else m.linalg.vector_norm(a[:, :, None] - b[:, None], p, -1)
+        first = m.autograd.grad((distances**3).sum(), own, create_graph=True)
+        return [*first, *m.autograd.grad(sum((g * g).sum() for g in first), own)]
 
     compare(program)
 

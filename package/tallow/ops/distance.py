@@ -8,8 +8,10 @@ from typing import Any
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError
 from tallow.ops.checks import expect_float
+from tallow.ops.maps import with_value
 from tallow.ops.matmul import product
-from tallow.ops.norm import linalg_vector_norm
+from tallow.ops.norm import linalg_vector_norm, of_norm
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.selection import masked
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -43,6 +45,31 @@ def cdist(x1: Array, x2: Array, p: Scalar = 2.0, compute_mode: str = BY_SIZE) ->
     return _by_differences(x1, x2, p)
 
 
+@cdist.second(a="x1", b="x2", y="value", unneeded="input axes reduced_shape")
+def _(
+    g: Derived,
+    *,
+    x1: Unread,
+    x2: Unread,
+    a: Derived = None,
+    b: Derived = None,
+    value: Derived = None,
+    x: Derived = None,
+    ord: Scalar = 0,
+    y: Derived = None,
+    differences: Derived = None,
+    sizes: Derived = None,
+) -> Gradients:
+    if a is not None:  # by a product
+        weight = (g / value).masked_fill(value.detach() == 0, 0)
+        back = weight.transpose(-1, -2)
+        return [a * weight.sum(-1, keepdim=True) - weight @ b, b * back.sum(-1, keepdim=True) - back @ a]
+    if x is not None:
+        x = with_value.call((0 if x1 is None else x1.unsqueeze(-2)) - (0 if x2 is None else x2.unsqueeze(-3)), x)
+    (of_differences,) = _of_distance(g, x=x, ord=ord, y=y, differences=differences, sizes=sizes, value=value)
+    return [of_differences.sum(-2), -of_differences.sum(-3)]
+
+
 @op("", batched="leading")
 def distance(differences: Array, p: Scalar) -> Result:
     """Return the p-norms over the last dim. For p = ∞ each of several greatest elements gets the whole gradient.
@@ -61,6 +88,23 @@ def distance(differences: Array, p: Scalar) -> Result:
     return value, lambda g: (masked(xp.sign(differences) * g[..., None], sizes == value[..., None]),)
 
 
+@distance.second(x="differences", y="value", unneeded="input axes reduced_shape")
+def _of_distance(
+    g: Derived,
+    *,
+    x: Derived = None,
+    ord: Scalar = 0,
+    y: Derived = None,
+    differences: Derived = None,
+    sizes: Derived = None,
+    value: Derived = None,
+) -> Gradients:
+    g = g.unsqueeze(-1)
+    if x is None:  # of an infinite order
+        return [(g * differences.sign().detach()).masked_fill(sizes != value.detach().unsqueeze(-1), 0)]
+    return [x.detach() * 0 if y is None else of_norm(g, x, ord, y)]
+
+
 def _by_differences(x1: Array, x2: Array, p: Scalar) -> Result:
     value, backward = distance.function(x1[..., :, None, :] - x2[..., None, :, :], p)
 
@@ -71,16 +115,16 @@ def _by_differences(x1: Array, x2: Array, p: Scalar) -> Result:
     return value, backward_of_both
 
 
-def _euclidean_by_product(x1: Array, x2: Array) -> Result:
-    xp = array_module(x1)
-    squares = (x1 * x1).sum(axis=-1)[..., :, None] + (x2 * x2).sum(axis=-1)[..., None, :]
-    value = xp.sqrt(xp.maximum(squares - 2 * product(x1, x2.swapaxes(-1, -2), "cdist"), x1.dtype.type(0)))
+def _euclidean_by_product(a: Array, b: Array) -> Result:
+    xp = array_module(a)
+    squares = (a * a).sum(axis=-1)[..., :, None] + (b * b).sum(axis=-1)[..., None, :]
+    value = xp.sqrt(xp.maximum(squares - 2 * product(a, b.swapaxes(-1, -2), "cdist"), a.dtype.type(0)))
 
     def backward(g: Array) -> tuple[Any, Any]:
         weight = xp.where(value == 0, value, g / value)
         return (
-            lambda: x1 * weight.sum(axis=-1)[..., None] - product(weight, x2, "cdist"),
-            lambda: x2 * weight.sum(axis=-2)[..., None] - product(weight.swapaxes(-1, -2), x1, "cdist"),
+            lambda: a * weight.sum(axis=-1)[..., None] - product(weight, b, "cdist"),
+            lambda: b * weight.sum(axis=-2)[..., None] - product(weight.swapaxes(-1, -2), a, "cdist"),
         )
 
     return value, backward

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from tallow.devices import array_module
 from tallow.ops.checks import expect_float
 from tallow.ops.reduction import Dims, axes_of, kept_shape, reduced_size
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -37,6 +39,12 @@ def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = 
     return _variance(input, dim, correction, keepdim, "var")
 
 
+@var.second(unneeded="mean")
+def _of_variance(g: Derived, *, input: Derived, reduced_shape: tuple[int, ...], scale: float) -> Gradients:
+    n = max(input.numel() // max(math.prod(reduced_shape), 1), 1)
+    return [(input - input.sum_to_size(reduced_shape) / n) * (g.reshape(reduced_shape) * (2 * float(scale)))]
+
+
 @op("", batched="dim")
 def std(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
     """Return the square root of `var`; where it is zero, its gradient is zero.
@@ -48,3 +56,9 @@ def std(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = 
     xp = array_module(input)
     value = xp.sqrt(variance)
     return value, lambda g: backward(select(value == 0, value, g / (2 * value)))
+
+
+@std.second(unneeded="mean")
+def _(g: Derived, *, value: Derived, input: Derived, reduced_shape: tuple[int, ...], scale: float) -> Gradients:
+    of_variance = (g / (2 * value)).masked_fill(value.detach() == 0, 0)
+    return _of_variance(of_variance, input=input, reduced_shape=reduced_shape, scale=scale)

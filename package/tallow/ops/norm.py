@@ -7,7 +7,8 @@ import math
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.checks import expect_float
-from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape, sum_floats
+from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape, of_extreme, sum_floats
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, Scalar, op
 
@@ -55,3 +56,36 @@ def linalg_vector_norm(
         return (select(x == 0, x, xp.sign(x) * xp.abs(x) ** (ord - 1)) * scaled,)
 
     return (y if keepdim else y.reshape(left_shape(x.shape, axes))), backward_of_sum
+
+
+@linalg_vector_norm.second(y="value", in_steps=True)
+def _(
+    g: Derived,
+    *,
+    x: Derived,
+    ord: Scalar = 0,
+    y: Derived = None,
+    reduced_shape: tuple[int, ...] = (),
+    input: Derived = None,
+    value: Derived = None,
+    axes: tuple[int, ...] = (),
+) -> Gradients:
+    if input is not None:  # |x|, of which the norm is an extreme
+        (of_size,) = of_extreme(g, input=input, value=value, axes=axes, reduced_shape=reduced_shape)
+        return [x.sign().detach() * of_size]
+    return [x.detach() * 0 if y is None else of_norm(g.reshape(reduced_shape), x, ord, y)]
+
+
+def of_norm(g: Derived, x: Derived, ord: Scalar, y: Derived) -> Derived:
+    """Return the gradient of x by that of its norm y, of a finite order but 0; both have the dims kept."""
+    sign = x.sign().detach()
+    if ord == 1:
+        return sign * g
+    is_flat = y.detach() == 0
+    scaled = (g * y.masked_fill(is_flat, 1) ** (1 - ord)).masked_fill(is_flat, 0)
+    if ord == 2:
+        return x * scaled
+    size = x * sign
+    if ord < 1:
+        size = size.masked_fill(x.detach() == 0, 1)
+    return sign * size ** (ord - 1) * scaled

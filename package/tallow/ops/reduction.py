@@ -278,9 +278,10 @@ def _shares(g: Array, input: Array, value: Array, axes: tuple[int, ...], reduced
     return masked(shares, is_extreme)
 
 
-def _shared(
+def of_extreme(
     g: Derived, *, input: Derived, value: Derived, axes: tuple[int, ...], reduced_shape: tuple[int, ...]
 ) -> Gradients:
+    """Return the gradient of the input of a maximum or minimum, as a tensor: equal elements share that of the value."""
     is_extreme = input == value.reshape(reduced_shape)
     shares = g.reshape(reduced_shape) / (is_extreme.sum(axes, keepdim=True) if axes else 1)
     return [shares.expand(input.shape).masked_fill(~is_extreme, 0)]
@@ -295,7 +296,7 @@ def amax(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     return extreme_of(input, dim, keepdim, "amax", "max")
 
 
-amax.second(_shared)
+amax.second(of_extreme)
 
 
 @op(batched="dim")
@@ -307,7 +308,7 @@ def amin(input: Array, dim: Dims = None, keepdim: bool = False) -> Result:
     return extreme_of(input, dim, keepdim, "amin", "min")
 
 
-amin.second(_shared)
+amin.second(of_extreme)
 
 
 @op(result=return_types.aminmax, batched="dim")
@@ -337,8 +338,8 @@ def _(
     axes: tuple[int, ...],
     reduced_shape: tuple[int, ...],
 ) -> Gradients:
-    (of_least,) = _shared(g, input=input, value=least, axes=axes, reduced_shape=reduced_shape)
-    (of_greatest,) = _shared(h, input=input, value=greatest, axes=axes, reduced_shape=reduced_shape)
+    (of_least,) = of_extreme(g, input=input, value=least, axes=axes, reduced_shape=reduced_shape)
+    (of_greatest,) = of_extreme(h, input=input, value=greatest, axes=axes, reduced_shape=reduced_shape)
     return [of_least + of_greatest]
 
 

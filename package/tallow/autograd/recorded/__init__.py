@@ -7,10 +7,6 @@ They read the variables of closures by name (saved.py).
 from collections.abc import Sequence
 from typing import Any
 
-from tallow.autograd.recorded import piecewise as piecewise
-from tallow.autograd.recorded import products as products
-from tallow.autograd.recorded import reductions as reductions
-from tallow.autograd.recorded import steps as steps
 from tallow.autograd.recorded.rules import RULES as RULES
 from tallow.autograd.recorded.saved import Gradients, Saved
 from tallow.autograd.second_order import OTHERS, NodeRule

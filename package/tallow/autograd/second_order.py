@@ -124,25 +124,25 @@ def entry(closure: Any, index: int, *gs: Array | None) -> Any:
 
 def _second(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     assert rule.function is not None
-    gradients: Gradients = rule.function(*gs, **arguments_of(rule, op, node))
+    gradients: Gradients = rule.function(*gs, **arguments_of(rule, op, node, gs[0]))
     return gradients
 
 
 def _slope(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     assert rule.function is not None
-    return [gs[0] * rule.function(**arguments_of(rule, op, node))]
+    return [gs[0] * rule.function(**arguments_of(rule, op, node, gs[0]))]
 
 
 def _linear(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     assert rule.function is not None
     closure, others = node.backward, [None] * (len(gs) - 1)  # the node may be freed before the map is called
-    forward = partial(rule.function, **arguments_of(rule, op, node))
+    forward = partial(rule.function, **arguments_of(rule, op, node, gs[0]))
     return [linear_map.call(gs[0], lambda h: entry(closure, 0, h, *others), forward)]
 
 
 def _definition(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     assert rule.function is not None
-    arguments = arguments_of(rule, op, node)
+    arguments = arguments_of(rule, op, node, gs[0])
     places: dict[int, Place] = {}
     for name, x in arguments.items():
         place = place_of_operand(rule.names.get(name, name), op, node)
@@ -167,7 +167,7 @@ def _piecewise(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
 
 
 def _moves(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
-    if rule.function is not None and (reason := rule.function(**arguments_of(rule, op, node))):
+    if rule.function is not None and (reason := rule.function(**arguments_of(rule, op, node, gs[0]))):
         raise no_rule(node, reason)
     return _by_elements(node, gs[0])
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tallow.core.tensor import Tensor, from_array
+from tallow.devices import array_module
 from tallow.dtypes import BY_STORAGE, Array
 from tallow.errors import UnsupportedError
 from tallow.ops.second_order import Rule
@@ -56,8 +57,10 @@ def variable(closure: Any, name: str) -> Any:
     return closure.__closure__[names.index(name)].cell_contents if name in names else None
 
 
-def arguments_of(rule: Rule, op: Op, node: Node) -> dict[str, Any]:
+def arguments_of(rule: Rule, op: Op, node: Node, like: Tensor) -> dict[str, Any]:
     """Return the variables that a rule takes, by name.
+
+    Args:  like: a tensor on the device of the node's tensors
 
     Raises:  UnsupportedError for a variable that the closure lacks, and for one that the rule does not know
     """
@@ -67,7 +70,7 @@ def arguments_of(rule: Rule, op: Op, node: Node) -> dict[str, Any]:
     for name, annotation, is_optional in parameters:
         if annotation.startswith("Unread"):
             place = place_of_operand(rule.names.get(name, name), op, node)
-            arguments[name] = None if place is None else unread(node.edges[place])
+            arguments[name] = None if place is None else unread(node.edges[place], like)
         elif name not in cells:
             if not is_optional:
                 raise no_rule(node, f"its closure has no {name}")
@@ -141,14 +144,15 @@ def connected(array: Array, edge: Edge | None) -> Tensor:
     return tensor if shape == array.shape else tensor.reshape(array.shape)
 
 
-def unread(edge: Edge | None) -> Tensor | None:
-    """Return the operand at an edge without its elements, which are zeros; None for a constant."""
+def unread(edge: Edge | None, like: Tensor) -> Tensor | None:
+    """Return the operand at an edge without its elements, which are zeros, on a device; None for a constant."""
     if edge is None:
         return None
     shape, dtype = (
         (edge.shape, edge.dtype) if isinstance(edge, Node | Output) else (edge.array.shape, gradient_dtype(edge.array))
     )
-    return node_on(np.broadcast_to(np.zeros((), dtype), shape), "clone", lambda g: (g,), edge)
+    xp = array_module(like.array)
+    return node_on(xp.broadcast_to(xp.zeros((), dtype), shape), "clone", lambda g: (g,), edge)
 
 
 def node_on(array: Array, name: str, backward: Any, *edges: Edge | None) -> Tensor:

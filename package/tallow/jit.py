@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Final
 
+from tallow import export as _export
 from tallow.compiler.compiled import Compiled
 from tallow.compiler.scripted import ScriptFunction, ScriptModule, no_archives
 from tallow.errors import ArgumentError, UnsupportedError
@@ -64,21 +65,44 @@ def trace(
         raise ArgumentError("trace: example_inputs or example_kwarg_inputs is missing")
     inputs = () if example_inputs is None else example_inputs
     compiled = script(func)
-    compiled(*(inputs if builtins.isinstance(inputs, tuple | list) else (inputs,)), **(example_kwarg_inputs or {}))
+    args, kwargs = tuple(inputs) if builtins.isinstance(inputs, tuple | list) else (inputs,), example_kwarg_inputs or {}
+    compiled(*args, **kwargs)
+    if builtins.isinstance(compiled, ScriptModule):
+        compiled.__dict__["example"] = args, kwargs
     return compiled
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Raise UnsupportedError: tallow writes no TorchScript archives."""
-    raise no_archives()
+    """Write the graph of a traced module to a file, as `tl.export.save` does.
+
+    The module that `load` returns takes batches of any size, and otherwise the sizes of the example. A warning says if
+    it takes those of the example only.
+
+    Raises: UnsupportedError for anything but a traced module: tallow writes no TorchScript archives
+    """
+    if not builtins.isinstance(m, ScriptModule):
+        raise no_archives()
+    m.save(f, _extra_files)
 
 
-def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> None:
-    """Raise UnsupportedError: tallow runs no TorchScript archives."""
-    raise UnsupportedError(
-        "jit.load: tallow runs no TorchScript archives",
-        hint="with PyTorch, save its weights: torch.save(torch.jit.load(path).state_dict(), new_path)",
-    )
+def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
+    """Return the module of a file that `save` has written.
+
+    Args:
+        map_location: moves the module to a device.
+
+    Raises: UnsupportedError for an archive of TorchScript
+    """
+    try:
+        module = _export.load(f, extra_files=_extra_files).module()
+    except UnsupportedError as error:
+        if "archive of PyTorch" not in str(error):
+            raise
+        raise UnsupportedError(
+            "jit.load: tallow runs no TorchScript archives",
+            hint="with PyTorch, save its weights: torch.save(torch.jit.load(path).state_dict(), new_path)",
+        ) from None
+    return module if map_location is None else module.to(map_location)
 
 
 def freeze(mod: Any, *args: Any, **kwargs: Any) -> Any:

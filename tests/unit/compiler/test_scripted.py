@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tallow as tl
 from tallow import jit, nn
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError, ShapeError, UnsupportedError
 
 pytestmark = pytest.mark.cpu("plans are for the CPU")
 
@@ -103,12 +105,34 @@ def test_copies_and_pickles() -> None:
     assert list(copy.deepcopy(compiled).state_dict()) == ["_orig_mod.weight", "_orig_mod.bias"]
 
 
-def test_archives_are_refused_with_what_to_do_instead() -> None:
+def test_a_traced_module_comes_back_from_a_file(tmp_path: Path) -> None:
+    module, path = Scaled(), tmp_path / "model.pt"
+    jit.save(jit.trace(module, tl.ones(2, 3)), path)
+    loaded = jit.load(path, map_location="cpu")
+    x = tl.randn(5, 3)
+    assert tl.equal(loaded(x), module(x))
+    assert loaded.state_dict().keys() == module.state_dict().keys()
+    loaded(x).sum().backward()
+    assert all(p.grad is not None for p in loaded.parameters())
+
+
+def test_a_module_of_one_size_is_saved_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    with pytest.warns(UserWarning, match="the sizes of the example only: its arguments have no batch of 2"):
+        jit.trace(Scaled(), tl.ones(1, 3)).save(path)
+    with pytest.raises(ShapeError, match="the export was made for 1"):
+        jit.load(path)(tl.ones(2, 3))
+
+
+def test_archives_are_refused_with_what_to_do_instead(tmp_path: Path) -> None:
+    archive = tmp_path / "model.pt"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("model/constants.pkl", b"")
     for save in (jit.script(Scaled()).save, jit.script(half).save, lambda path: jit.save(half, path)):
         with pytest.raises(UnsupportedError, match=r"TorchScript archives\n.*state_dict"):
             save("model.pt")
     with pytest.raises(UnsupportedError, match=r"TorchScript archives\n.*state_dict"):
-        jit.load("model.pt")
+        jit.load(archive)
 
 
 def test_names_of_older_programs() -> None:

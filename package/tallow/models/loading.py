@@ -1,9 +1,9 @@
 """Load a model: find its files, read the config, build it without memory, fill it, and quantise it.
 
 `load` takes a name, `read` a folder, `assemble` the tensors of any checkpoint; a GGUF file, whose tensors are read one
-at a time for a model that is there, ends with `fill`. A class states what is special about its checkpoints by the
-methods of PretrainedModel that are called here: `from_file`, `read_folder`, `parts_of`, `tied_weights`, `config_with`,
-`is_superfluous`, `adapt` and `check_weights`.
+at a time after the model is built, calls `build` and `fill`. A class states what is special about its checkpoints by
+the methods of PretrainedModel that are called here: `from_file`, `read_folder`, `parts_of`, `tied_weights`,
+`config_with`, `is_superfluous`, `adapt` and `check_weights`.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ def build(
     kind: Callable[..., M], config: Any, tensors: Mapping[str, Any], parts: Mapping[str, bool]
 ) -> tuple[M, dict[str, Any], LoadingReport]:
     """Build a model without memory, with own layers for tied weights of which the checkpoint holds different values.
+
+    Args:  tensors: by name; None for those that are read later, of which none are tied to each other
 
     Returns the model, the tensors under its names, each of the tied ones once, and a report.
     """

@@ -59,8 +59,10 @@ def load(
     file = source if isinstance(source, GGUF) else GGUF(source)
     design = design_of(file)
     _check_layers(file, design)
+    names = [own for name in file if (own := design.names.from_gguf(name)) is not None]
+    held = dict.fromkeys(name for own in names for name in _owned(own, design))
     try:
-        model: PretrainedModel = getattr(models, design.model)(design.config, device="meta", **design.parts)
+        model, _, report = loading.build(getattr(models, design.model), design.config, held, design.parts)
     except ShapeError as error:
         raise CheckpointError(f"{file.name}: {error}", hint=HINT) from error
     _check_tensors(file, design, model)
@@ -83,6 +85,7 @@ def load(
         if progress is not None:
             progress(done, len(file))
     model = loading.fill(model, state, None, device, file.name)
+    model.loading_report = report
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
     return model
 

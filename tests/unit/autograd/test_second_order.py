@@ -126,6 +126,9 @@ def test_what_has_no_rule_is_named() -> None:
     x = leaf(1.5)
     with pytest.raises(UnsupportedError, match=r"LinalgLuFactorExBackward0: its gradient cannot be differentiated"):
         grad(tl.linalg.lu_factor(x.reshape(1, 1))[0].sum(), x, create_graph=True)
+    by_uses = F.embedding(tl.tensor([0, 0]), x.reshape(1, 1), scale_grad_by_freq=True)
+    with pytest.raises(UnsupportedError, match="scale_grad_by_freq"):
+        grad(by_uses.sum(), x, create_graph=True)
     h = (x * 2).expand(2).clone()
     h[0].mul_(x[0])  # reads what it overwrites
     with pytest.raises(UnsupportedError, match="it has written into a view"):

@@ -60,6 +60,10 @@ class Generator:
         first, self._counter = self._counter, self._counter + count
         return self.initial_seed(), first
 
+    def position(self) -> tuple[Any, int]:
+        """Return what differs after each draw. Unlike `get_state`, it does not choose a seed."""
+        return (None if self._numpy is None else self._numpy.bit_generator.state), self._counter
+
     def get_state(self) -> Tensor:
         """Return the state as a tensor of bytes; see `set_state`."""
         state = self.numpy.bit_generator.state

@@ -19,6 +19,7 @@ from tallow.functions.batching import level as levels
 from tallow.functions.batching.tensors import Batched, BatchError
 from tallow.nn import functional as F
 from tallow.ops.table import OPS
+from tallow.utils.checkpoint import checkpoint
 
 SIZE = 3
 BY_OP: dict[str, list[Case]] = {}
@@ -288,6 +289,41 @@ def test_a_custom_function() -> None:
 
     x = tl.tensor([1.0, 2.0])
     assert vmap(grad(lambda v: Cube.apply(v)))(x).tolist() == [3, 12]
+
+
+def test_recurrent_layers_attention_and_checkpoints() -> None:
+    x = tl.randn(2, 5, 4)
+    lstm, attention = tl.nn.LSTM(4, 3), tl.nn.MultiheadAttention(4, 2)
+    for function in (
+        lambda v: lstm(v)[0],
+        lambda v: attention(v, v, v)[0],
+        lambda v: checkpoint(lambda u: u.sin().sum(0), v, use_reentrant=False),
+        lambda v: tl.einsum("ij,kj->ik", v, v),
+        lambda v: sum(v.half() + v.bfloat16()),
+    ):
+        assert tl.allclose(vmap(function)(x), loop(function, x), atol=1e-5)
+
+
+def test_other_modes() -> None:
+    def f(v: Any) -> Any:
+        return (v.sin() * v.prod()).sum()
+
+    class Model(tl.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return vmap(f)(x)
+
+    x = tl.randn(4, 3)
+    compiled = tl.compile(lambda v: vmap(grad(f))(v))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "tl.compile: .* runs eagerly")
+        for _ in range(3):
+            assert tl.allclose(compiled(x), loop(grad(f), x), atol=1e-6)
+    assert tl.allclose(tl.export.export(Model(), (x,)).module()(x), loop(f, x), atol=1e-6)
+    with tl.inference_mode():
+        assert tl.allclose(vmap(f)(x), loop(f, x), atol=1e-6)
+    model = tl.nn.Sequential(tl.nn.Linear(3, 5), tl.nn.LayerNorm(5), tl.nn.GELU())
+    with tl.autocast("cpu", dtype=tl.bfloat16):
+        assert tl.allclose(vmap(model)(x).float(), model(x).float(), atol=1e-2)
 
 
 def test_dims_of_results() -> None:

@@ -33,7 +33,8 @@ def checkpoint(
 ) -> Any:
     """Call `function(*args, **kwargs)` and store only its arguments; backward calls it again for the rest.
 
-    Gradients reach the arguments that are tensors, and the parameters that the function uses.
+    Gradients reach the arguments that are tensors, and the parameters that the function uses. Under `vmap`, everything
+    is stored.
 
     Args:
         function: returns a tensor, or a tuple of tensors and other values; it must do the same in both calls.
@@ -42,7 +43,7 @@ def checkpoint(
         use_reentrant, determinism_check, debug: have no effect; there is one way to recompute.
     """
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
-    if not is_grad_enabled():
+    if not is_grad_enabled() or mode.batching is not None:
         with first:
             return function(*args, **kwargs)
     segment = _Segment(function, args, kwargs, preserve_rng_state, again)

@@ -51,10 +51,11 @@ def vmap(
         size = _batch_size(parts, spread)
         first = [x if dim is None else _to_front(x, dim) for x, dim in zip(parts, spread, strict=True)]
         step = 1 if randomness == "different" else chunk_size or size
-        state = default_generator.get_state()
+        before = default_generator.position()
+        state = default_generator.get_state() if randomness == "same" and step < size else None
         chunks = []
         for start in range(0, size, step):
-            if start and randomness == "same":
+            if start and state is not None:
                 default_generator.set_state(state)
             chunk = [
                 x if dim is None or step >= size else x[start : start + step]
@@ -62,7 +63,7 @@ def vmap(
             ]
             batch = Level(min(step, size - start))
             chunks.append(_run(func, batch, filled(args, batch.made(chunk, spread)), kwargs, out_dims))
-        if randomness == "error" and not default_generator.get_state().equal(state):
+        if randomness == "error" and default_generator.position() != before:
             raise ArgumentError(
                 "vmap: the function draws random numbers",
                 hint="pass randomness='different', or 'same' for the same numbers in each element",

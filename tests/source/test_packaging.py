@@ -74,7 +74,7 @@ def test_wheel_holds_the_models(wheel: Path) -> None:
     encoder = ("model.safetensors", "modules.json", "tokenizer.json", "README.md", "LICENSE-WORDNET")
     files = (f"{model}/{file}" for model in ("stories", "spoken") for file in WEIGHTS)
     expected = (*files, *vocabularies, *(f"glosses/{file}" for file in encoder))
-    assert {f"tallow/models/{file}" for file in expected} <= names(wheel)
+    assert {f"tallow/models/built_in/{file}" for file in expected} <= names(wheel)
 
 
 def test_pure_wheel_runs_anywhere(pure_wheel: Path) -> None:

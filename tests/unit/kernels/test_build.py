@@ -58,8 +58,7 @@ ALL = [
     *("silu", "silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_along", "take_rows"),
 ]
-if not library.IN_BROWSER:
-    ALL = sorted([*ALL, "erf", "experts"])
+ALL = sorted(ALL if library.IN_BROWSER else [*ALL, "erf", "experts"])
 
 # Run every elementwise kernel on arrays whose last byte is the last of its memory page, before a protected page: a
 # kernel that reads or writes one element too many crashes.

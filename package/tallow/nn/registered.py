@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+BARE = "tallow.nn.module"  # where Module is
+
 
 class Registered:
     """An attribute of a class of modules: what an instance has registered under its name.
@@ -32,6 +34,9 @@ class Registered:
 
 
 def provide(cls: type, kind: str, name: str) -> None:
-    """Give a class of modules the attribute, unless it has one of this name."""
-    if name.isidentifier() and not any(name in vars(base) for base in cls.__mro__):
+    """Give a class of modules the attribute, unless it has one of this name.
+
+    Module itself gets none, because all classes would inherit it: modules of `tallow.fx` have bare ones as parts.
+    """
+    if cls.__module__ != BARE and name.isidentifier() and not any(name in vars(base) for base in cls.__mro__):
         setattr(cls, name, Registered(kind, name))

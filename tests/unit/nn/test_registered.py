@@ -35,6 +35,13 @@ def test_parts_are_attributes_of_the_class_that_it_does_not_have_itself() -> Non
         assert not hasattr(Layer, name)
 
 
+def test_a_bare_module_does_not_change_what_all_inherit() -> None:
+    bare = nn.Module()
+    bare.weight = nn.Parameter(tl.ones(2))
+    assert bare.weight is bare._parameters["weight"]
+    assert "weight" not in vars(nn.Module)
+
+
 def test_instances_of_one_class_may_differ() -> None:
     first, second = Layer(part=nn.Parameter(tl.ones(2))), Layer(part=nn.Linear(2, 2))
     third, without = Layer(part=5), Layer()

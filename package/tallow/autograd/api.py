@@ -308,7 +308,7 @@ def _derived(
     outputs: tuple[Any, ...], seeds: tuple[Any, ...], places: set[Place] | None
 ) -> tuple[dict[int, LeafGrad], dict[Place, Any]]:
     """Return the gradients, as tensors with a graph, of all leaves, or of these places; as `run_backward`."""
-    from tallow.autograd.recorded import run_derived  # with the rules and the ops they use: only where wanted
+    from tallow.autograd.second_order import run_derived  # only where wanted: programs start without it
 
     roots = []
     for output, seed in zip(outputs, seeds, strict=True):

@@ -24,8 +24,7 @@ from tallow.tape.engine import LeafGrad, Sweep, _materialize, freed, run_backwar
 from tallow.tape.graph import Edge, Node, Place, check_saved, edge_to, place_of
 from tallow.tape.modes import enable_grad, mode
 
-NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops, and of ops not written anew yet
-OTHERS: list[Callable[[Node], NodeRule | None]] = []  # what finds such rules, in this order
+NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops
 
 
 def run_derived(
@@ -102,7 +101,7 @@ def gradients_of(node: Node, gs: Sequence[Any]) -> Gradients:
 
     Raises:  UnsupportedError for a node without a rule, GraphError if a value that it has saved was overwritten
     """
-    for find in OTHERS:
+    for find in _OTHERS:
         if (of_node := find(node)) is not None:
             return of_node(node, gs)
     op = OPS.get(node.op_name) or OPS.get(node.op_name.removesuffix("_"))
@@ -284,4 +283,5 @@ def _of_view_write(node: Node) -> NodeRule | None:
     return gradients
 
 
-OTHERS += [_of_function, _of_view, _of_view_write, _of_steps]
+# What finds the rule of a node that is no op, in this order.
+_OTHERS: tuple[Callable[[Node], NodeRule | None], ...] = (_of_function, _of_view, _of_view_write, _of_steps)

@@ -10,7 +10,6 @@ from support.functions import Cube
 
 import tallow as tl
 from tallow.autograd import grad
-from tallow.autograd.recorded import RULES
 from tallow.errors import GraphError, UnsupportedError
 from tallow.nn import functional as F
 from tallow.ops.second_order import Derived, Unread
@@ -19,10 +18,6 @@ from tallow.ops.table import OPS
 
 def leaf(*values: float) -> Any:
     return tl.tensor(values, dtype=tl.float64, requires_grad=True)
-
-
-def test_rules_are_of_ops() -> None:
-    assert set(RULES) <= set(OPS)
 
 
 def test_derivatives_of_every_order() -> None:

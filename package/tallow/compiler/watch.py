@@ -50,8 +50,8 @@ _AUDITED = (
 )
 AUDITED = frozenset(_AUDITED.split())
 TRUSTED = (
-    "tallow.core.", "tallow.autograd.", "tallow.ops.", "tallow.kernels.", "tallow.dtypes", "tallow.devices",
-    "tallow.errors", "tallow.compiler",
+    "tallow.core.", "tallow.tape.", "tallow.autograd.", "tallow.ops.", "tallow.kernels.", "tallow.dtypes",
+    "tallow.devices", "tallow.errors", "tallow.compiler",
 )  # fmt: skip
 LIBRARY = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
 _QUIET = (

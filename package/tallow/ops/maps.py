@@ -12,7 +12,7 @@ Map = Callable[[Array], Array]
 Product = Callable[[Array, Array], Array]
 
 
-@op("", dtypes="keep", batched="itself")
+@op("", dtypes="promote", batched="itself")
 def linear_map(input: Array, forward: Map, transpose: Map) -> Result:
     """Return forward(input), whose gradient is `transpose`, and the other way round: two linear functions of arrays.
 
@@ -28,7 +28,7 @@ def _(g: Derived, *, maps: tuple[Map, Map], shape: tuple[int, ...]) -> Gradients
     return [linear_map.call(g, lambda h: transpose(h).reshape(shape), forward)]
 
 
-@op("", dtypes="keep", reads_per_operand=False, batched="itself")
+@op("", dtypes="promote", reads_per_operand=False, batched="itself")
 def product_map(input: Array, other: Array, maps: Sequence[Product], place: int) -> Result:
     """Return maps[place](input, other), a product in a form that is linear in each of three arrays.
 

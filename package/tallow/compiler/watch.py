@@ -51,7 +51,7 @@ _AUDITED = (
 AUDITED = frozenset(_AUDITED.split())
 TRUSTED = (
     "tallow.core.", "tallow.tape.", "tallow.autograd.", "tallow.ops.", "tallow.kernels.", "tallow.dtypes",
-    "tallow.devices", "tallow.errors", "tallow.compiler",
+    "tallow.devices", "tallow.errors", "tallow.lazy_names", "tallow.compiler",
 )  # fmt: skip
 LIBRARY = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
 _QUIET = (

@@ -20,7 +20,7 @@ from tallow.tape.modes import mode
 F = TypeVar("F", bound=Callable[..., Any])
 _METHOD = "__torch_function__"
 # The packages whose code computes with arrays. What they read of an operand is not what a user's function reads.
-ARRAY_CODE = frozenset(("autograd", "core", "devices", "dtypes", "functions", "kernels", "ops", "random"))
+ARRAY_CODE = frozenset(("autograd", "core", "devices", "dtypes", "functions", "kernels", "ops", "random", "tape"))
 # The modules between a public function and its caller.
 _CALLS = frozenset((__name__, "tallow.core.public_api", "tallow.core.short_runtime", "tallow.core.short_way"))
 

@@ -11,7 +11,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
-from tallow.kernels.bindings.threads import by_range, by_steps, call_small
+from tallow.kernels.bindings.threads import by_range, by_steps, call_small, scratch_of_one
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -49,7 +49,7 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     group = heads // kv_heads
     steps, work = (_steps(k.strides), _steps(v.strides)), 2.0 * batch * heads * s * width
     arguments = (y, q, k, v, batch, heads, kv_heads, s, width, *steps)
-    if call_small(_attention_decode, work, *arguments, np.empty(group * s, FLOAT32), scale):
+    if call_small(_attention_decode, work, *arguments, scratch_of_one(work, group * s), scale):
         return y
     # Threads divide sequences, or the heads of one: what a part adds to pointers, and to the numbers of either.
     units, axis, own = (kv_heads, 1, group) if batch == 1 else (batch, 0, heads)
@@ -129,8 +129,8 @@ class _Plan:
         if bias is not None:
             bias = contiguous(bias)
             by_bias = _strides_to_broadcast(bias)
-        work, scratch = times * self.work, np.empty(self.scratch_length, FLOAT32)
-        settings = (*self.pointers, is_causal)
+        work, settings = times * self.work, (*self.pointers, is_causal)
+        scratch = scratch_of_one(work, self.scratch_length)
         if not call_small(function, work, *arrays, bias, by_bias, 0, self.count, *settings, scratch, scale):
             by_range(
                 function, (*arrays, bias, by_bias), self.count, work, *settings,

@@ -62,6 +62,11 @@ def call_small(function: CFunction, work: float, *arguments: Any) -> bool:
     return True
 
 
+def scratch_of_one(work: float, length: int) -> Array:
+    """Return the scratch memory for `call_small`, of float32; without elements if that will not call."""
+    return np.empty(length if work < WORTH_A_THREAD else 0, np.float32)
+
+
 def call(function: CFunction, work: float, *arguments: Any) -> None:
     """Call a C function once, with arrays and numbers; it holds the GIL if the work is not worth a thread."""
     if not call_small(function, work, *arguments):

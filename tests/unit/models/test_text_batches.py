@@ -7,7 +7,8 @@ import pytest
 from support.small_encoder import small_encoder
 
 from tallow.errors import ArgumentError
-from tallow.models.encoders import headed_encoder, sentence
+from tallow.models import loading
+from tallow.models.encoders import sentence
 from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.encoders.sparse_encoder import SparseEncoder
 from tallow.models.encoders.text_classifier import TextClassifier
@@ -30,7 +31,7 @@ def test_an_unknown_quant_is_refused_before_a_download(
         raise AssertionError("a download")
 
     monkeypatch.setattr(sentence, "local_model", download)
-    monkeypatch.setattr(headed_encoder, "local_folder", download)
+    monkeypatch.setattr(loading.find, "__defaults__", (download,))  # of `locate`
     with pytest.raises(ArgumentError, match="quant='q9'"):
         kind.from_pretrained("owner/model", quant="q9")
 

@@ -10,7 +10,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, InvalidKeyError, MissingNameError
 from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, Hooked
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
-from tallow.nn.registered import provide
+from tallow.nn.registered import names_of_class, provide
 from tallow.nn.stateful import Stateful
 from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format
 
@@ -81,10 +81,10 @@ class Module(Hooked, Stateful):
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
             self._register(self._parameters, name, value)
-            provide(type(self), "parameter", name)
+            provide(type(self), "_parameters", name)
         elif isinstance(value, Module):
             self._register(self._modules, name, value)
-            provide(type(self), "module", name)
+            provide(type(self), "_modules", name)
         elif isinstance(value, Buffer):
             self._register(self._buffers, name, value)  # in place of a parameter or module, which only this may replace
             self.register_buffer(name, value, persistent=value.persistent)
@@ -130,7 +130,8 @@ class Module(Hooked, Stateful):
         object.__delattr__(self, name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+        own = (self.__dict__, self._parameters, self._buffers, self._modules)
+        return sorted(names_of_class(type(self)).union(*own))
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under a name; None reserves the name.
@@ -141,7 +142,7 @@ class Module(Hooked, Stateful):
         if not isinstance(param, Parameter | None):
             raise ArgumentTypeError(f"register_parameter {name!r}: {type(param).__name__} is not a Parameter or None")
         self._register(self._parameters, name, param)
-        provide(type(self), "parameter", name)
+        provide(type(self), "_parameters", name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a buffer under a name: a tensor that is part of the state but not trained. None reserves the name.
@@ -153,7 +154,7 @@ class Module(Hooked, Stateful):
         if not isinstance(tensor, Tensor | None):
             raise ArgumentTypeError(f"register_buffer {name!r}: {type(tensor).__name__} is not a Tensor or None")
         self._register(self._buffers, name, tensor)
-        provide(type(self), "buffer", name)
+        provide(type(self), "_buffers", name)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:

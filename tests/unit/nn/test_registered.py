@@ -71,6 +71,67 @@ def test_what_a_class_defines_comes_first() -> None:
     assert own.scale == "computed"
 
 
+def test_a_class_that_looks_in_its_own_way_is_asked() -> None:
+    class Doubling(Layer):
+        def __getattr__(self, name: str) -> Any:
+            value = super().__getattr__(name)
+            return 2 * value if name == "weight" else value
+
+    Layer(weight=nn.Parameter(tl.ones(2)))  # whose class has the attribute
+    assert Doubling(weight=nn.Parameter(tl.ones(2))).weight.tolist() == [2.0, 2.0]
+
+
+def test_attributes_from_elsewhere_are_found_whatever_other_instances_have() -> None:
+    class Base(nn.Module):
+        def __init__(self, **parts: Any) -> None:
+            super().__init__()
+            for name, part in parts.items():
+                setattr(self, name, part)
+
+    class Others:
+        scale = 2.0
+
+        @property
+        def weight(self) -> str:
+            return "computed"
+
+        def head(self) -> str:
+            return type(self).__name__
+
+    class Joined(Base, Others):
+        pass
+
+    parts = {name: nn.Parameter(tl.ones(1)) for name in ("scale", "weight", "head")}
+    assert Base(**parts).head.item() == 1
+    joined = Joined()
+    assert (joined.scale, joined.weight, joined.head()) == (2.0, "computed", "Joined")
+    assert Joined.scale == 2.0
+
+
+def test_no_trace_in_the_names_of_a_class() -> None:
+    Layer(weight=nn.Parameter(tl.ones(2)))
+    assert "weight" not in dir(Layer())
+    assert "weight" in dir(Layer(weight=nn.Parameter(tl.ones(2))))
+    with pytest.raises(AttributeError, match="type object 'Layer' has no attribute 'weight'"):
+        Layer.weight  # noqa: B018
+    with pytest.raises(AttributeError) as caught:
+        Layer().weight  # noqa: B018
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_a_class_whose_class_forbids_new_attributes() -> None:
+    class Fixed(type):
+        def __setattr__(cls, name: str, value: object) -> None:
+            raise TypeError(f"{name} is fixed")
+
+    class Net(nn.Module, metaclass=Fixed):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(tl.ones(2))
+
+    assert Net().weight.tolist() == [1.0, 1.0]
+
+
 def test_a_part_that_is_replaced_in_the_registry_is_found() -> None:
     layer = Layer(weight=nn.Parameter(tl.ones(2)))
     layer._parameters["weight"] = other = nn.Parameter(tl.zeros(2))

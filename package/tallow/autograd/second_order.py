@@ -20,7 +20,7 @@ from tallow.ops.accumulate import add_at
 from tallow.ops.maps import linear_map
 from tallow.ops.second_order import Gradients, Rule
 from tallow.ops.table import OPS, Op
-from tallow.tape.engine import LeafGrad, Sweep, _materialize, freed, run_backward
+from tallow.tape.engine import LeafGrad, Sweep, freed, materialize, run_backward
 from tallow.tape.graph import Edge, Node, Place, check_saved, edge_to, place_of
 from tallow.tape.modes import enable_grad, mode
 
@@ -77,7 +77,7 @@ class DerivedSweep(Sweep):
             gs = [grad]
         else:
             xp = array_module(*(None if slot is None else slot.physical().array for slot in grad))
-            gs = list(_materialize(node, grad, lambda shape, dtype: from_array(xp.zeros(shape, dtype))))
+            gs = list(materialize(node, grad, lambda shape, dtype: from_array(xp.zeros(shape, dtype))))
         for edge, g in zip(node.edges, gradients_of(node, gs), strict=False):
             if edge is not None and g is not None and not (selective and not self.plan.needs(edge)):
                 self.add(edge, g, owned=False)

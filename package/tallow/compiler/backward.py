@@ -10,7 +10,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.ops.half_gradients import Roundable
 from tallow.tape.broadcast import fit
-from tallow.tape.engine import LeafGrad, Plan, Sweep, _is_new, _materialize
+from tallow.tape.engine import LeafGrad, Plan, Sweep, is_new, materialize
 from tallow.tape.graph import Edge, Node, Output, check_writes
 from tallow.tape.writes import writes
 
@@ -56,7 +56,7 @@ class RecordedSweep(Sweep):
         recorder, closure = self.recorder, node.backward
         if recorder.reason is not None or closure is None:
             return super().send(node, grad, selective)
-        grads = (grad,) if node.outputs is None else tuple(_materialize(node, grad))
+        grads = (grad,) if node.outputs is None else tuple(materialize(node, grad))
         names = [self._name_of(g) for g in grads]
         record = recorder.nodes[id(node)]
         results = closure(*grads)
@@ -79,7 +79,7 @@ class RecordedSweep(Sweep):
             if name is None:
                 name = recorder.bind(g, recorder.fresh("g"))
                 recorder.add(f"{name} = {text}", [r], [name])
-            self._add(edge, g, name, type(g) is np.ndarray and _is_new(g, grads, results))
+            self._add(edge, g, name, type(g) is np.ndarray and is_new(g, grads, results))
         self.latest = results
         node.backward, node.edges = None, ()
         record.is_freed = True

@@ -241,7 +241,7 @@ class Sweep:
         backward = node.backward
         if backward is None:
             raise freed(node)
-        output_grads = (grad,) if node.outputs is None else tuple(_materialize(node, grad))
+        output_grads = (grad,) if node.outputs is None else tuple(materialize(node, grad))
         if self.several_devices:  # the closure computes where its gradient is
             devices.make_current(output_grads[0])
         results = backward(*output_grads)
@@ -262,7 +262,7 @@ class Sweep:
                 total = grads.get(edge)
                 grads[edge] = g if total is None else total + g
             else:
-                self.add(edge, g, _is_new(g, output_grads, results))
+                self.add(edge, g, is_new(g, output_grads, results))
         self.latest = results
         if not self.retain_graph:
             node.backward = None
@@ -334,7 +334,7 @@ def freed(node: Node) -> GraphError:
     )
 
 
-def _is_new(g: Array, output_grads: Sequence[Array], results: Sequence[Any]) -> bool:
+def is_new(g: Array, output_grads: Sequence[Array], results: Sequence[Any]) -> bool:
     """Return whether nothing else refers to a gradient's memory, so that more may be added to it in place.
 
     A closure may return its argument, the same array for two operands, or a view of what it has saved.
@@ -374,7 +374,7 @@ def _reading_rounded(edge: Edge, targets: set[Place] | None, leaves: dict[int, L
     return dict.fromkeys([*path, edge], edge.array.dtype)
 
 
-def _materialize(node: Node, slots: list[Any], zeros: Callable[..., Any] | None = None) -> Iterator[Any]:
+def materialize(node: Node, slots: list[Any], zeros: Callable[..., Any] | None = None) -> Iterator[Any]:
     """Yield the gradient of each output: zeros where none arrived, None for an output that can have none."""
     zeros = zeros or array_module(*slots).zeros
     for slot, (shape, dtype) in zip(slots, node.outputs or (), strict=True):

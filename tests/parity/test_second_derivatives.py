@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -28,12 +29,11 @@ PARTLY = {
 }
 
 
-def derivatives(module: Any, case: Case) -> tuple[list[Any], list[Any]]:
+def derivatives(module: Any, case: Case, dtype: str = "float64") -> tuple[list[Any], list[Any]]:
     """Return the gradients of a case's inputs, and the gradients of a function of those."""
     arrays = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in case.inputs]
     inputs = [module.tensor(x) for x in arrays]
-    for x in inputs:
-        x.requires_grad_(x.is_floating_point())
+    inputs = [x.to(getattr(module, dtype)).requires_grad_() if x.is_floating_point() else x for x in inputs]
     own = [x for x in inputs if x.requires_grad]
     result = case.call(module, *inputs)
     outputs = [y for y in _leaves(result) if getattr(y, "requires_grad", False)]
@@ -83,6 +83,24 @@ def test_equal_pytorchs(case: Case) -> None:
         if case.op == "sinc":
             reference = np.where(np.isnan(reference), 0, reference)  # at 0 PyTorch's is 0 / 0
         np.testing.assert_allclose(own, reference, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.filterwarnings("ignore")  # raised by PyTorch
+@pytest.mark.parametrize("case", [c for c in CASES if c.op in OPS and OPS[c.op].halves], ids=lambda c: c.id)
+def test_halves_are_near_float64(case: Case) -> None:
+    """Ops whose closures save halves, of which the gradients are float32."""
+    arrays = [tl.tensor(x).bfloat16().double().numpy() if x.dtype.kind == "f" else x for x in case.inputs]
+    case = dataclasses.replace(case, inputs=arrays)
+    try:
+        theirs = derivatives(torch, case)
+    except RuntimeError as error:
+        pytest.skip(f"PyTorch has none: {error}")
+    ours = derivatives(tl, case, "bfloat16")
+    for mine, expected in zip([*ours[0], *ours[1]], [*theirs[0], *theirs[1]], strict=True):
+        if expected is not None and expected.numel():
+            own = np.zeros(expected.shape) if mine is None else mine.double().numpy(force=True)
+            error = np.abs(own - expected.numpy(force=True)).max()
+            assert error <= 0.05 * max(1, np.abs(expected.numpy(force=True)).max())
 
 
 def compare(program: Callable[[Any], list[Any]]) -> None:

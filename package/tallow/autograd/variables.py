@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
-from tallow.dtypes import BY_STORAGE, Array
+from tallow.dtypes import BY_STORAGE, HALVES, Array
 from tallow.errors import UnsupportedError
 from tallow.ops.second_order import Rule
 from tallow.ops.table import Op
@@ -123,10 +123,16 @@ def unneeded_cells(rule: Rule, node: Node) -> set[int]:
 def connected(array: Array, edge: Edge | None) -> Tensor:
     """Return a tensor of an array whose gradient goes to an edge; a constant for None.
 
-    The array may have another shape than the edge, with as many elements, as that of a result with its dims kept.
+    The array may have another shape than the edge, with as many elements, as that of a result with its dims kept. Halves
+    become float32, the dtype of their gradients, with which rules multiply them.
 
     Raises:  UnsupportedError if the array is not the edge's
     """
+    tensor = _connected(array, edge)
+    return tensor.float() if tensor.array.dtype in HALVES else tensor
+
+
+def _connected(array: Array, edge: Edge | None) -> Tensor:
     array = np.asarray(array) if isinstance(array, np.generic) else array
     if edge is None:
         return from_array(array)

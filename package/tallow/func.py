@@ -114,8 +114,8 @@ class _Run:
         found = self.linked(lambda create_graph: gradients(self.outputs, self.inputs, seeds, create_graph))
         return filled(list(self.chosen), found)
 
-    def jacobian(self, output: Tensor) -> list[Tensor]:
-        return self.linked(lambda create_graph: rows_of(output, self.inputs, create_graph))
+    def jacobian(self, output: Tensor, chunk_size: int | None = None) -> list[Tensor]:
+        return self.linked(lambda create_graph: rows_of(output, self.inputs, create_graph, chunk_size))
 
 
 def _by_argument(argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[list[Any], Any]:
@@ -250,8 +250,12 @@ def jacrev(
 
     Args:
         argnums, has_aux: as `grad`.
-        chunk_size: has no effect.
+        chunk_size: the number of rows to compute at once, to use less memory; by default it depends on their size.
+
+    Raises: ArgumentError for a `chunk_size` below 1
     """
+    if chunk_size is not None and chunk_size < 1:
+        raise ArgumentError(f"jacrev: chunk_size={chunk_size}; expected a positive number, or None")
 
     @wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -259,7 +263,7 @@ def jacrev(
         made = _Run("jacrev", func, chosen, call, has_aux)
 
         def of(output: Tensor) -> Any:
-            parts = filled(chosen, made.jacobian(output))
+            parts = filled(chosen, made.jacobian(output, chunk_size))
             return parts[0] if isinstance(argnums, int) else tuple(parts)
 
         jacobian = map_leaves(of, made.tree)

@@ -13,6 +13,7 @@ from cases import normal
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
 import tallow as tl  # noqa: E402
+from tallow.autograd import functional  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning"),  # by PyTorch's own jvp
@@ -131,6 +132,7 @@ PROGRAMS: dict[str, Program] = {
         r[1](m.a * 2, m.b),
     ],
     "jacrev": lambda m: m.func.jacrev(lambda x: x.sin().sum(1))(m.a),
+    "jacrev in chunks": lambda m: m.func.jacrev(lambda x: (x @ m.b).sin(), chunk_size=4)(m.a),
     "jacrev by both": lambda m: m.func.jacrev(lambda x, y: {"p": x @ y, "q": y.sum()}, argnums=(0, 1))(m.a, m.b),
     "jacfwd": lambda m: m.func.jacfwd(lambda x: x.exp())(m.b),
     "vmap": lambda m: m.func.vmap(lambda x: x * 2)(m.a),
@@ -193,3 +195,24 @@ def test_errors(name: str) -> None:
     for lib in (torch, tl):
         with pytest.raises((ValueError, RuntimeError, TypeError)):
             ERRORS[name](Library(lib))
+
+
+@pytest.mark.parametrize("at_once", [1, 30, 10**6])
+def test_jacobians_in_parts(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is computed at once is bounded by the size of operands and results; the numbers are the same."""
+    monkeypatch.setattr(functional, "AT_ONCE", at_once)
+    a, b = normal(3, 4), normal(4, 5)
+    for name in ("jacrev", "jacfwd", "hessian"):
+        results = []
+        for m in (tl, torch):
+            weight = m.tensor(b)
+            power = 3 if name == "hessian" else 1
+            results.append(
+                getattr(m.func, name)(lambda x, w=weight, p=power: ((x @ w).tanh() ** p).sum(0)[1])(m.tensor(a))
+            )
+        np.testing.assert_allclose(results[0].numpy(), results[1].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_jacrev_refuses_chunks_of_nothing() -> None:
+    with pytest.raises(tl.errors.ArgumentError, match="chunk_size=0"):
+        tl.func.jacrev(tl.sin, chunk_size=0)

@@ -18,6 +18,9 @@ from tallow.tape.modes import enable_grad, mode
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
+AT_ONCE = (
+    2**20
+)  # elements of the largest operand or result in a batch of rows: what is between may be ten times as much
 
 
 def vjp(
@@ -117,14 +120,26 @@ def vhp(
     return hvp(func, inputs, v, create_graph, strict)
 
 
-def rows_of(output: Tensor, inputs: Sequence[Tensor], create_graph: bool = False) -> Tensors:
-    """Return the Jacobian of one output by each input, of the shapes (*output.shape, *input.shape)."""
+def rows_of(
+    output: Tensor, inputs: Sequence[Tensor], create_graph: bool = False, chunk_size: int | None = None
+) -> Tensors:
+    """Return the Jacobian of one output by each input, of the shapes (*output.shape, *input.shape).
+
+    Args:
+        chunk_size: the number of rows to compute at once; by default as many as have `AT_ONCE` elements.
+    """
     count = output.numel()
     if not count:
         return tuple(x.new_zeros((*output.shape, *x.shape)) for x in inputs)
     seeds = eye(count, dtype=output.dtype, device=output.device).reshape(count, *output.shape)
-    rows = vmap(lambda seed: gradients((output,), inputs, (seed,), create_graph))(seeds)
+    chunk_size = chunk_size or _at_once([output, *inputs])
+    rows = vmap(lambda seed: gradients((output,), inputs, (seed,), create_graph), chunk_size=chunk_size)(seeds)
     return tuple(row.reshape((*output.shape, *x.shape)) for x, row in zip(inputs, rows, strict=True))
+
+
+def _at_once(tensors: Sequence[Tensor]) -> int:
+    """Return for how many elements of a batch to compute at once what has these operands and results."""
+    return max(1, AT_ONCE // max(1, *[x.numel() for x in tensors]))
 
 
 def gradients(
@@ -232,7 +247,11 @@ def columns_of(push: Pushforward, create_graph: bool = False) -> list[Tensor]:
             continue
         still = [t.new_zeros(t.shape) for t in push.inputs]
         along = eye(x.numel(), dtype=x.dtype, device=x.device).reshape(-1, *x.shape)
-        columns = vmap(lambda v, i=i, still=still: push([*still[:i], v, *still[i + 1 :]], create_graph))(along)
+        pushed = vmap(
+            lambda v, i=i, still=still: push([*still[:i], v, *still[i + 1 :]], create_graph),
+            chunk_size=_at_once([*push.inputs, *push.outputs]),
+        )
+        columns = pushed(along)
         by_input.append([column.movedim(0, -1).reshape((*column.shape[1:], *x.shape)) for column in columns])
     return [jacobian for jacobians in zip(*by_input, strict=True) for jacobian in jacobians]
 

@@ -123,8 +123,8 @@ def unneeded_cells(rule: Rule, node: Node) -> set[int]:
 def connected(array: Array, edge: Edge | None) -> Tensor:
     """Return a tensor of an array whose gradient goes to an edge; a constant for None.
 
-    The array may have another shape than the edge, with as many elements, as that of a result with its dims kept. Halves
-    become float32, the dtype of their gradients, with which rules multiply them.
+    The array may have another shape than the edge, with as many elements, as that of a result with its dims kept.
+    Halves become float32, the dtype of their gradients, with which rules multiply them.
 
     Raises:  UnsupportedError if the array is not the edge's
     """

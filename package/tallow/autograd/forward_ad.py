@@ -5,8 +5,8 @@
         value, change = unpack_dual(y)
 
 A dual tensor is a recorded one: what is computed from it requires grad. Its tangent is computed when it is unpacked, by
-`tallow.autograd.functional.Pushforward` over the recorded graph. So what is computed under `no_grad` has none, and what
-ops have saved must not be overwritten before.
+`tallow.autograd.functional.Pushforward` over the recorded graph. So what is computed under `no_grad` has none, nor has
+a gradient that was taken without `create_graph=True`, and what ops have saved must not be overwritten before.
 """
 
 from __future__ import annotations

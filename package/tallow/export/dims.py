@@ -78,11 +78,13 @@ class Declared:
 
     Attributes:
         sizes: name -> (size of the example, another size that is valid).
+        thirds: name -> one more size, which is no multiple of the example's; that of the example if there is none.
         ranges: name -> Range.
     """
 
     def __init__(self) -> None:
         self.sizes: dict[str, tuple[int, int]] = {}
+        self.thirds: dict[str, int] = {}
         self.ranges: dict[str, Range] = {}
         self._dims: dict[str, Dim] = {}
 
@@ -121,6 +123,8 @@ class Declared:
             )
         if self.sizes.setdefault(name, (size, self._other(size, allowed)))[0] != size:
             raise ArgumentError(f"dynamic_shapes: {name} is {self.sizes[name][0]} elsewhere, and {size} in {path}")
+        others = (n for n in (2 * size + 1, size + 1, size - 1) if n in allowed and n not in (1, self.sizes[name][1]))
+        self.thirds[name] = next(others, size)
         return name
 
     def _other(self, size: int, allowed: Range) -> int:

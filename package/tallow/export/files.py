@@ -63,7 +63,9 @@ MAX_DEPTH, MAX_COST, MAX_PARTS = 32, 20_000_000, 1000
 ZIP = b"PK\x03\x04"
 FORMATS = {name: getattr(formats, name) for name in ("contiguous_format", "preserve_format", "channels_last")}
 FORMATS["channels_last_3d"] = formats.channels_last_3d
-_OPERATORS = "add sub mul truediv floordiv mod pow neg pos abs eq ne lt le gt ge getitem"
+_OPERATORS = (
+    "add sub mul truediv floordiv mod pow and_ or_ xor lshift rshift neg pos abs invert eq ne lt le gt ge getitem"
+)
 OPERATORS = tuple(getattr(operator, name) for name in _OPERATORS.split())
 File = str | os.PathLike[str] | IO[bytes]
 
@@ -141,7 +143,7 @@ def allowed() -> dict[str, Callable[..., Any]]:
     public = public_by_code()
     whole = [public[code] for code in WHOLE if code in public]
     scatters = [PUBLIC["tl"][name] for name in ("select_scatter", "slice_scatter", "diagonal_scatter")]
-    others = [sym_size, check_size, math.floor, math.ceil, round, *OPERATORS]
+    others = [sym_size, check_size, math.floor, math.ceil, math.trunc, round, *OPERATORS]
     return {qualified_name(function): function for function in (*ops, *whole, *scatters, *others)}
 
 

@@ -400,10 +400,11 @@ class Recorder:
                 f"export: the program goes another way at other sizes ({comparison}){self.place()}",
                 hint="do not declare the Dim, or narrow it by min and max so that it always goes the same way",
             )
-        is_same = second_of(left) == second_of(right) and first == (function in (operator.eq, operator.le, operator.ge))
-        if caller == "functions" or is_same:
+        if caller == "functions":
             return
         nodes = tuple(x.node() if isinstance(x, Symbolic) else x for x in (left, right))
+        if nodes[0] is nodes[1]:
+            return  # a size and itself; two numbers may be equal at these sizes only
         if (function, nodes) not in self._decided:
             self._decided.add((function, nodes))
             condition = self.graph.call_function(function, nodes)

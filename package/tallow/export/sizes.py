@@ -77,6 +77,12 @@ class Symbolic:
     def __index__(self) -> Any:
         return self
 
+    def __divmod__(self, other: Any) -> Any:
+        return operator.floordiv(self, other), operator.mod(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return operator.floordiv(other, self), operator.mod(other, self)
+
     def _needed(self) -> Any:
         if mode.tracer is not self.recorder or caller_of_sizes() == "ops":
             return self.first
@@ -90,8 +96,6 @@ class Symbolic:
 
     def __float__(self) -> float:
         return float(self._needed())
-
-    __trunc__ = __int__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self.first), (self.first,)
@@ -180,8 +184,8 @@ def _define() -> None:
             is_operand = isinstance(other, int | float) or (name == "mul" and type(other) is tuple)
             return _computed(function, other, self) if is_operand else NotImplemented
 
-        setattr(Symbolic, f"__{name}__", forward)
-        setattr(Symbolic, f"__r{name}__", reflected)
+        setattr(Symbolic, f"__{name.rstrip('_')}__", forward)
+        setattr(Symbolic, f"__r{name.rstrip('_')}__", reflected)
 
     def comparison(name: str) -> None:
         function = getattr(operator, name)
@@ -194,13 +198,13 @@ def _define() -> None:
     def unary(name: str, function: Callable[..., Any]) -> None:
         setattr(Symbolic, f"__{name}__", lambda self, *args: _computed(function, self, *args))
 
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift"):
         binary(name)
     for name in ("eq", "ne", "lt", "le", "gt", "ge"):
         comparison(name)
-    for name in ("neg", "pos", "abs"):
+    for name in ("neg", "pos", "abs", "invert"):
         unary(name, getattr(operator, name))
-    for name, function in (("floor", math.floor), ("ceil", math.ceil), ("round", round)):
+    for name, function in (("floor", math.floor), ("ceil", math.ceil), ("trunc", math.trunc), ("round", round)):
         unary(name, function)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 import tallow as tl
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, TraceError, UnsupportedError
-from tallow.export import Dim, dims, export
+from tallow.export import Dim, dims, export, load, save
 from tallow.export.sizes import SymInt
 
 nn, F = tl.nn, tl.nn.functional
@@ -207,3 +208,73 @@ def test_wrong_dims() -> None:
     with pytest.raises(ArgumentError, match="a is 6 elsewhere, and 4 in x"):
         export(Function(lambda x: x), (sample(6, 4),), dynamic_shapes=((same, same),))
     assert [d.__name__ for d in dims("a", "b", min=2)] == ["a", "b"]
+
+
+DECIDED: dict[str, Callable[[tl.Tensor], Any]] = {
+    "odd": lambda x: F.pad(x, (0, 0, 0, 1)) if x.size(0) % 2 else x,
+    "even": lambda x: x if x.size(0) % 2 == 0 else -x,
+    "halves": lambda x: x if x.size(0) // 2 * 2 == x.size(0) else -x,
+    "factor": lambda x: x.sum() * (x.size(0) % 2 == 0),
+    "as int": lambda x: x * int(x.size(0) % 2 == 0),
+}
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_what_decides_by_a_residue_is_checked(name: str) -> None:
+    function = DECIDED[name]
+    module = export(Function(function), (sample(4, 4),), dynamic_shapes=({0: Dim("rows")},)).module()
+    tl.testing.assert_close(module(sample(6, 4)), function(sample(6, 4)))
+    for rows in (3, 5, 9):
+        with pytest.raises(TraceError, match="this size was not exported"):
+            module(sample(rows, 4))
+
+
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "and": lambda n: n & 3,
+    "reflected and": lambda n: 3 & n,
+    "or": lambda n: n | 1,
+    "xor": lambda n: n ^ 5,
+    "shifts": lambda n: (n >> 2) + (n << 1) + (1 << n),
+    "invert": lambda n: ~n,
+    "divmod": lambda n: divmod(n, 4)[1] * 10 + divmod(n, 4)[0],
+    "reflected divmod": lambda n: divmod(100, n)[0] + divmod(100, n)[1],
+    "trunc": lambda n: math.trunc(n / 3),
+    "residue": lambda n: n % 4,
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_computed_with_a_size_stays_one(name: str) -> None:
+    function = COMPUTED[name]
+    program = export(Function(lambda x: x * function(x.size(0))), (sample(4, 4),), dynamic_shapes=({0: Dim("rows")},))
+    file = io.BytesIO()
+    save(program, file)
+    file.seek(0)
+    for module in (program.module(), load(file).module()):
+        for rows in (3, 4, 5, 9):
+            tl.testing.assert_close(module(sample(rows, 4)), sample(rows, 4) * function(rows))
+
+
+LEAKS: dict[str, Callable[[Any], Any]] = {
+    "range": lambda n: len(range(n % 4)),
+    "list": lambda n: len([1] * (n % 4)),
+    "gcd": lambda n: math.gcd(n, 2),
+    "isqrt": math.isqrt,
+    "hash": lambda n: hash(n % 4),
+    "text": lambda n: int(str(n)) % 4,
+    "bits": lambda n: n.bit_length() - (n // 4).bit_length() + (n % 4).bit_count(),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_number_that_leaks_is_found_at_a_size_that_is_no_multiple(name: str) -> None:
+    function = LEAKS[name]
+    with pytest.raises(TraceError, match="another result 0 than the module at rows = "):
+        export(Function(lambda x: x * function(x.size(0))), (sample(4, 4),), dynamic_shapes=({0: Dim("rows")},))
+
+
+def test_a_size_that_the_module_refuses_may_be_refused_by_the_program() -> None:
+    program = export(
+        Function(lambda x: x.view(x.size(0) // 2, 2, 4)), (sample(4, 4),), dynamic_shapes=({0: Dim("rows")},)
+    )
+    assert program.module()(sample(6, 4)).shape == (3, 2, 4)

@@ -6,6 +6,7 @@ A Function records a closure, as `tl.op` does, so one engine serves both. `tl.op
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from types import FunctionType, MethodType
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from tallow.devices import array_module
 from tallow.dtypes import cast, widen
 from tallow.errors import ArgumentTypeError, GraphError
 from tallow.tape.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
-from tallow.tape.modes import mode, no_grad
+from tallow.tape.modes import is_exporting, mode, no_grad
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,9 +100,9 @@ class Function:
         """Run forward, and record backward if any argument needs a gradient."""
         if mode.batching is not None and (of_batch := mode.batching.each(cls.apply, args, {})) is not NotImplemented:
             return of_batch
-        ctx = FunctionCtx()
+        ctx, exports = FunctionCtx(), is_exporting()
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and mode.recording and a.requires_grad for a in args)
-        with no_grad():
+        with nullcontext() if exports else no_grad():  # a graph has the gradients of forward's ops
             if cls.setup_context is None:
                 result = cls.forward(ctx, *args)
             else:
@@ -111,7 +112,7 @@ class Function:
         outputs = [_with_own_history(output, args, ctx) for output in (result if several else (result,))]
         for dirty in ctx._dirty:
             note_write(dirty)
-        if any(ctx.needs_input_grad):
+        if any(ctx.needs_input_grad) and not exports:
             _record(cls, ctx, args, outputs)
         return tuple(outputs) if several else outputs[0]
 

@@ -154,7 +154,8 @@ class _Export:
                 second = None
                 if self.varies:
                     second = wrap(tensor.array.copy() if kind is InputKind.BUFFER else tensor.array)
-                self.recorder.add(tensor, node, second)
+                is_tracked = kind is InputKind.PARAMETER and tensor.dtype.is_floating_point
+                self.recorder.add(tensor, node, second, is_tracked=is_tracked)
                 is_persistent = name in persistent if kind is InputKind.BUFFER else None
                 self.signature.input_specs.append(InputSpec(kind, TensorArgument(node.name), name, is_persistent))
 
@@ -172,7 +173,7 @@ class _Export:
             copies.append(wrap(leaf.array.copy(order="K")))
             sizes = {name: second for name, (_, second) in self.declared.sizes.items()}
             second = self._resized(leaf, names, sizes) if self.varies else None
-            self.recorder.add(copies[-1], node, second)
+            self.recorder.add(copies[-1], node, second, is_tracked=leaf.dtype.is_floating_point)
             self.signature.input_specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(node.name)))
             shape = tuple(size if name is None else name for size, name in zip(leaf.array.shape, names, strict=True))
             self.checks.append((path, leaf.dtype.name, shape))

@@ -46,7 +46,7 @@ from tallow.export.signature import (
     TensorArgument,
 )
 from tallow.export.sizes import check_size, sym_size
-from tallow.export.targets import op_target, public_by_code
+from tallow.export.targets import DETACH, op_target, public_by_code
 from tallow.export.trees import LEAVES, Branch, Leaf, Spec
 from tallow.fx.graph import Graph
 from tallow.fx.names import qualified_name
@@ -143,7 +143,7 @@ def allowed() -> dict[str, Callable[..., Any]]:
     public = public_by_code()
     whole = [public[code] for code in WHOLE if code in public]
     scatters = [PUBLIC["tl"][name] for name in ("select_scatter", "slice_scatter", "diagonal_scatter")]
-    others = [sym_size, check_size, math.floor, math.ceil, math.trunc, round, *OPERATORS]
+    others = [DETACH, sym_size, check_size, math.floor, math.ceil, math.trunc, round, *OPERATORS]
     return {qualified_name(function): function for function in (*ops, *whole, *scatters, *others)}
 
 

@@ -60,6 +60,15 @@ def _sizes() -> dict[str, Any]:
             raise TraceError(f"export: len() of a size that may vary{tracer.place()}", hint="use x.shape[0]")
         return result
 
+    def detaching(name: str) -> Callable[[Tensor], Tensor]:
+        def detach(self: Tensor) -> Tensor:
+            result: Tensor = before[name](self)
+            if isinstance(tracer := mode.tracer, Recorder):
+                tracer.detached(self, result)
+            return result
+
+        return detach
+
     def data(self: Tensor) -> Any:
         return self.detach() if isinstance(mode.tracer, Recorder) else before["data"].fget(self)
 
@@ -74,12 +83,14 @@ def _sizes() -> dict[str, Any]:
     def set_array(self: Tensor, array: Any) -> None:
         vars(self)["array"] = array
 
-    before = {name: Tensor.__dict__[name] for name in ("shape", "size", "data", "__len__")}
+    before = {name: Tensor.__dict__[name] for name in ("shape", "size", "data", "detach", "detach_", "__len__")}
     return {
         "shape": property(shape_of),
         "size": size,
         "__len__": length,
         "array": property(array_of, set_array),
+        "detach": detaching("detach"),
+        "detach_": detaching("detach_"),
         "numel": numel,
         "nelement": numel,
         "data": property(data, before["data"].fset),

@@ -29,7 +29,7 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import TallowError, TraceError
 from tallow.export.sizes import INSIDE, Symbolic, caller_of_sizes, check_size, second_of, sym_size, symbolic
-from tallow.export.targets import DRAWS, FROM_DATA, op_target, whole_target
+from tallow.export.targets import DETACH, DRAWS, FROM_DATA, op_target, whole_target
 from tallow.export.views import scatter
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
@@ -54,14 +54,17 @@ class View:
     """The call that made a view from its parent.
 
     Attributes:
+        op: None for the memory itself, without a gradient.
         args, kwargs: the arguments after the parent, as those of nodes.
         index: which of several values it is.
+        is_detached: it has no gradient.
     """
 
-    op: Op
+    op: Op | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     index: int | None
+    is_detached: bool
 
 
 @dataclass(eq=False)
@@ -76,6 +79,7 @@ class Value:
         parent, view: of a view: the tensor that it is made from, and how.
         version: of a base: the number of writes to its memory. Of a view: the version that its node is of.
         input: the name of the input that it is, or None.
+        is_tracked: of a base: gradients may flow through its node.
     """
 
     array: Any
@@ -86,6 +90,7 @@ class Value:
     view: View | None = None
     version: int = 0
     input: str | None = None
+    is_tracked: bool = False
 
     @property
     def base(self) -> Value:
@@ -120,10 +125,12 @@ class Recorder:
 
     # ------------------------------------------------------------------------------------------------------- values
 
-    def add(self, tensor: Tensor, node: Node, second: Tensor | None, is_constant: bool = False) -> Value:
+    def add(
+        self, tensor: Tensor, node: Node, second: Tensor | None, is_constant: bool = False, is_tracked: bool = False
+    ) -> Value:
         """Take note of a tensor and the node that computes it."""
         array = tensor.array
-        value = self.values[id(array)] = Value(array, node, second, is_constant)
+        value = self.values[id(array)] = Value(array, node, second, is_constant, is_tracked=is_tracked)
         value.input = node.name if node.op == "placeholder" else None
         if "tensor_meta" not in node.meta:
             strides = tuple(s // array.itemsize for s in array.strides)
@@ -142,7 +149,7 @@ class Recorder:
                 f"export: an array of shape {tuple(array.shape)} was not made by an op{self.place()}",
                 hint="make it with functions of tallow; or before the call, as a buffer or an attribute of the module",
             )
-        constant = tensor.detach()
+        constant = wrap(tensor.array)
         return self.add(constant, self.add_constant(constant), wrap(array.copy()) if self.varies else None, True)
 
     def read(self, value: Value) -> Node:
@@ -155,10 +162,27 @@ class Recorder:
 
     def _of_view(self, value: Value, parent: Node) -> Node:
         view: Any = value.view
-        node = self.graph.call_function(op_target(view.op), (parent, *view.args), view.kwargs)
-        return node if view.index is None else self.graph.call_function(operator.getitem, (node, view.index))
+        node = parent
+        if view.op is not None:
+            node = self.graph.call_function(op_target(view.op), (parent, *view.args), view.kwargs)
+        if view.index is not None:
+            node = self.graph.call_function(operator.getitem, (node, view.index))
+        return self.graph.call_function(DETACH, (node,)) if view.is_detached else node
 
-    def write(self, value: Value, node: Node) -> None:
+    def detached(self, tensor: Tensor, result: Tensor) -> None:
+        """Take note of what `tensor.detach()` or `detach_()` returned: the same memory, without a gradient."""
+        self.check_writes()
+        value = self.value_of(tensor.array)
+        if result is tensor:
+            value.node = self._call(DETACH, (self.read(value),), {})
+        elif value.base.is_tracked:
+            result.array = result.array.view()  # tensors are recognised by their arrays
+            node = self._call(DETACH, (self.read(value),), {})
+            made = self.add(result, node, value.second, value.base.is_constant)
+            made.parent, made.view = value, View(None, (), {}, None, True)
+            made.version = value.base.version
+
+    def write(self, value: Value, node: Node, is_tracked: bool = False) -> None:
         """Let a tensor, and all that share its memory, have a new value."""
         chain = [value]
         while (parent := chain[-1].parent) is not None:
@@ -172,6 +196,7 @@ class Recorder:
         for member, new in zip(chain, nodes, strict=True):
             member.node, member.version = new, base.version
         base.is_constant = False
+        base.is_tracked = base.is_tracked or is_tracked
 
     # ---------------------------------------------------------------------------------------------------- arguments
 
@@ -213,6 +238,12 @@ class Recorder:
         if isinstance(x, Tensor) or devices.is_array(x):
             return not self.value_of(x.array if isinstance(x, Tensor) else x).base.is_constant
         return isinstance(x, list | tuple) and any(map(self._depends, x))
+
+    def _is_tracked(self, x: Any) -> bool:
+        """Return whether gradients may flow to a tensor among arguments."""
+        if isinstance(x, Tensor) or devices.is_array(x):
+            return self.value_of(x.array if isinstance(x, Tensor) else x).base.is_tracked
+        return isinstance(x, list | tuple) and any(map(self._is_tracked, x))
 
     def _at_other_sizes(self, name: str, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """Return the result of a call at the other sizes; None if no size varies."""
@@ -256,25 +287,37 @@ class Recorder:
         node = self._call(op_target(op), node_args, node_kwargs)
         is_constant = not self._depends(args) and not self._depends(list(kwargs.values()))
         several = not isinstance(result, Tensor)
-        made = self._results(op.name, node, result, second, is_constant)
+        is_tracked = self._is_tracked([*args, *kwargs.values()])
+        made = self._results(op.name, node, result, second, is_constant, is_tracked)
         for index, (output, value_made) in enumerate(zip(result if several else (result,), made, strict=True)):
             source = next((t for t in ready.tensors if t is not None and _share(t.array, output.array)), None)
             if source is not None:
                 value_made.parent = self.value_of(source.array)
-                value_made.view = View(op, node_args[1:], node_kwargs, index if several else None)
+                value_made.view = View(
+                    op, node_args[1:], node_kwargs, index if several else None, is_tracked and not mode.recording
+                )
                 value_made.version = value_made.base.version
 
-    def _results(self, name: str, node: Node, result: Any, second: Any, is_constant: bool) -> list[Value]:
-        """Take note of what a call returned: a tensor, or several."""
+    def _results(
+        self, name: str, node: Node, result: Any, second: Any, is_constant: bool, is_tracked: bool
+    ) -> list[Value]:
+        """Take note of what a call returned: a tensor, or several. Without a gradient, if gradients are off."""
+
+        def added(tensor: Tensor, node: Node, second: Any) -> Value:
+            has_gradient = is_tracked and tensor.dtype.is_floating_point
+            if has_gradient and not mode.recording:
+                node = self.graph.call_function(DETACH, (node,))
+            return self.add(tensor, node, second, is_constant, has_gradient and mode.recording)
+
         if isinstance(result, Tensor):
-            return [self.add(result, node, second, is_constant)]
+            return [added(result, node, second)]
         if not isinstance(result, list | tuple) or not all(isinstance(x, Tensor) for x in result):
             raise TraceError(f"export: {name} returns a {type(result).__name__}{self.place()}")
         if self.varies and len(second) != len(result):
             raise TraceError(f"export: the number of {name}'s results depends on a size{self.place()}")
         parts = [self.graph.call_function(operator.getitem, (node, i)) for i in range(len(result))]
         seconds = second if self.varies else [None] * len(result)
-        return [self.add(*each, is_constant) for each in zip(result, parts, seconds, strict=True)]
+        return [added(*each) for each in zip(result, parts, seconds, strict=True)]
 
     def arguments(self, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of a call as those of a node."""
@@ -296,7 +339,10 @@ class Recorder:
         node = self._call(op_target(op), node_args, node_kwargs)
         if dtypes.dtype_of(value) is not target.dtype:
             node = self._call(op_target(OPS["to_dtype"]), (node, target.dtype), {})
-        self.write(self.value_of(target.array), node)
+        is_tracked = self._is_tracked([target, *args, *kwargs.values()]) and target.dtype.is_floating_point
+        if is_tracked and not mode.recording:
+            node = self._call(DETACH, (node,), {})
+        self.write(self.value_of(target.array), node, is_tracked and mode.recording)
 
     def whole(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a function and record the call as one node."""
@@ -318,12 +364,13 @@ class Recorder:
         if any(result is x for x in args):
             return result
         if function.__name__ in FROM_DATA and not _is_short(args):
-            self.add(result, self.add_constant(result), result.detach() if self.varies else None, True)
+            self.add(result, self.add_constant(result), wrap(result.array) if self.varies else None, True)
             return result
         second = self._at_other_sizes(function.__name__, self._drawing(function), args, kwargs)
         node = self._call(whole_target(function), *self.arguments(args, kwargs))
         is_constant = function.__name__ not in DRAWS and not self._depends([*args, *kwargs.values()])
-        self._results(function.__name__, node, result, second, is_constant)
+        is_tracked = self._is_tracked([*args, *kwargs.values()])
+        self._results(function.__name__, node, result, second, is_constant, is_tracked)
         return result
 
     def _drawing(self, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,6 +23,8 @@ def scatter(recorder: Recorder, child: Value, parent: Value, new: Node) -> Node:
     Raises: TraceError for views that cannot be undone.
     """
     view: Any = child.view
+    if view.op is None:
+        return new  # of detach()
     call = recorder.graph.call_function
     name, before = view.op.name, recorder.read(parent)
     arguments = dict(zip(view.op.names[1:], view.args, strict=False)) | view.kwargs

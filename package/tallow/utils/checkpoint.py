@@ -16,7 +16,7 @@ from tallow.errors import ArgumentError
 from tallow.lazy_names import names_of
 from tallow.random import default_generator
 from tallow.tape.graph import Node, Output
-from tallow.tape.modes import mode
+from tallow.tape.modes import is_exporting, mode
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 
@@ -33,8 +33,8 @@ def checkpoint(
 ) -> Any:
     """Call `function(*args, **kwargs)` and store only its arguments; backward calls it again for the rest.
 
-    Gradients reach the arguments that are tensors, and the parameters that the function uses. Under `vmap`, everything
-    is stored.
+    Gradients reach the arguments that are tensors, and the parameters that the function uses. Under `vmap`, and in
+    an exported program, everything is stored.
 
     Args:
         function: returns a tensor, or a tuple of tensors and other values; it must do the same in both calls.
@@ -43,7 +43,7 @@ def checkpoint(
         use_reentrant, determinism_check, debug: have no effect; there is one way to recompute.
     """
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
-    if not is_grad_enabled() or mode.batching is not None:
+    if not is_grad_enabled() or mode.batching is not None or is_exporting():
         with first:
             return function(*args, **kwargs)
     segment = _Segment(function, args, kwargs, preserve_rng_state, again)

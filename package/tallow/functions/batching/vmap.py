@@ -14,6 +14,7 @@ from tallow.functions.batching.level import Level
 from tallow.functions.batching.tensors import Batched, repeated
 from tallow.ops.joining import cat
 from tallow.random import default_generator
+from tallow.tape.modes import is_exporting
 
 
 def vmap(
@@ -101,7 +102,7 @@ def _joined(chunks: Sequence[Any], out_dims: Any) -> Any:
 
 def _to_front(x: Tensor, dim: int) -> Tensor:
     """Return a view with the dim in front; without a history, if there is none, so that the function may change it."""
-    x = x if x.requires_grad else x.detach()
+    x = x if x.requires_grad or is_exporting() else x.detach()  # the argument of a graph may require one
     return x.movedim(dim, 0) if dim else x
 
 

@@ -100,7 +100,8 @@ class _Export:
             for (path, leaf), entry in zip(self.leaves, declared, strict=True)
         ]
         self.varies = bool(self.declared.sizes)
-        before = {id(x.array): x for x in gc.get_objects() if isinstance(x, Tensor) and "array" in vars(x)}
+        every = (x for x in gc.get_objects() if issubclass(type(x), Tensor))  # isinstance asks proxies for their class
+        before = {id(x.array): x for x in every if "array" in vars(x)}
         self.recorder = Recorder(self.graph, self.varies, before, self._add_constant)
         self._first_user: Node | None = None
         self._attributes = {id(value.array): name for name, value in _tensor_attributes(mod)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -422,6 +423,20 @@ def test_after_an_error_tensors_are_as_before() -> None:
     assert tl.ones(2).tolist() == [1, 1]
     assert tl.tape.modes.mode.tracer is None
     assert type(tl.ones(3).shape[0]) is int
+
+
+def test_objects_elsewhere_are_not_asked_for_their_class() -> None:
+    class Lazy:
+        @property
+        def __class__(self) -> Any:
+            raise RuntimeError("asked")
+
+    class Gone:
+        pass
+
+    others = [Lazy(), weakref.proxy(Gone())]
+    assert len(others) == 2
+    export(Function(lambda x: x), (sample(2),))
 
 
 def test_a_module_that_writes_to_a_parameter_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,6 +37,7 @@ from tallow.tape.modes import enable_grad, mode, no_grad
 
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
+_RUNS = threading.RLock()  # Tensor has other methods during an export; each thread waits for the others to end
 UNSEEN = "the module reads what the recorder does not see, such as a size in range() or in NumPy"
 
 
@@ -75,7 +77,8 @@ def export(
         raise UnsupportedError("export: calls of submodules are not kept", hint="leave it out")
     if mode.tracer is not None:
         raise TraceError("export: another export or compilation is running")
-    return _Export(mod, args, kwargs or {}, dynamic_shapes).run()
+    with _RUNS:
+        return _Export(mod, args, kwargs or {}, dynamic_shapes).run()
 
 
 class _Export:

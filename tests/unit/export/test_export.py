@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -437,6 +438,31 @@ def test_objects_elsewhere_are_not_asked_for_their_class() -> None:
     others = [Lazy(), weakref.proxy(Gone())]
     assert len(others) == 2
     export(Function(lambda x: x), (sample(2),))
+
+
+def test_exports_in_two_threads_follow_each_other() -> None:
+    before, inside, release = dict(vars(tl.Tensor)), threading.Event(), threading.Event()
+    running: list[int] = []
+
+    def first(x: tl.Tensor) -> tl.Tensor:
+        inside.set()
+        release.wait(0.3)
+        running.append(1)
+        return x * 2
+
+    def second(x: tl.Tensor) -> tl.Tensor:
+        running.append(2)
+        release.set()
+        return x * 3
+
+    threads = [threading.Thread(target=export, args=(Function(f), (sample(2),))) for f in (first, second)]
+    threads[0].start()
+    inside.wait()
+    threads[1].start()
+    for thread in threads:
+        thread.join()
+    assert running == [1, 2]
+    assert dict(vars(tl.Tensor)) == before
 
 
 def test_a_module_that_writes_to_a_parameter_is_refused() -> None:

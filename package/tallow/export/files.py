@@ -240,6 +240,7 @@ class _Reader:
         self.graph = Graph()
         self.nodes: dict[str, Node] = {}
         self.tensors = tensors
+        self.owned: dict[str, Tensor] = {}
         for name, known in _typed(found["tied"], dict).items():
             self.tensors[name] = self.tensors[known]
 
@@ -270,7 +271,7 @@ class _Reader:
 
     def _complete(self, signature: ExportGraphSignature) -> ExportedProgram:
         found = self.found
-        state = {name: self._parameter(name) for name in found["state"]}
+        state = {name: self._owned(name) for name in found["state"]}
         given = found["ranges"].items()
         ranges = {_name(name): Range(_count(low), _optional(high, int)) for name, (low, high) in given}
         checks = [
@@ -286,7 +287,7 @@ class _Reader:
         tensors = sum(isinstance(s.arg, TensorArgument) for s in users)
         if next(numbers, None) is not None or next(results, None) is not None or tensors != len(checks):
             raise CheckpointError("the arguments or the result do not fit the inputs and outputs of the graph")
-        constants = {name: x for name, x in self.tensors.items() if name not in state}
+        constants = {name: self._owned(name) for name in self.tensors if name not in state}
         training = _typed(found["training"], bool)
         return ExportedProgram(self.graph, signature, state, constants, checks, ranges, inputs, result, training)
 
@@ -314,15 +315,14 @@ class _Reader:
             raise CheckpointError(f"there is no argument {target!r:.80}")
         return OutputSpec(kind, argument, target)
 
-    def _parameter(self, name: str) -> Tensor:
-        """Return a tensor of `state_dict`, with memory of its own; tied ones stay one object."""
+    def _owned(self, name: str) -> Tensor:
+        """Return a tensor with memory of its own, a Parameter if it is one; tied ones stay one object."""
         key = self.found["tied"].get(name, name)
-        if not isinstance(self.tensors[key], Parameter):
-            tensor = self.tensors[key].clone()
+        if key not in self.owned:
+            tensor = self.tensors[key].clone()  # those of a file cannot be written to
             is_parameter, is_frozen = key in self.found["parameters"], key in self.found["frozen"]
-            self.tensors[key] = Parameter(tensor, requires_grad=not is_frozen) if is_parameter else tensor
-        self.tensors[name] = self.tensors[key]
-        return self.tensors[name]
+            self.owned[key] = Parameter(tensor, requires_grad=not is_frozen) if is_parameter else tensor
+        return self.owned[key]
 
     @staticmethod
     def _length(n: Any, ranges: dict[str, Range]) -> int | str:

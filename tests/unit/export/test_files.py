@@ -221,3 +221,26 @@ def test_names_of_parameters_are_no_code() -> None:
     module = export.load(io.BytesIO(saved(export.export(model, (tl.ones(1, 2),))))).module()
     assert tl.equal(module(tl.ones(1, 2)), model(tl.ones(1, 2)))
     assert module.state_dict().keys() == model.state_dict().keys()
+
+
+def test_buffers_without_state_and_tied_buffers_can_be_written() -> None:
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", tl.zeros(2), persistent=False)
+            self.register_buffer("kept", tl.zeros(2))
+            self.inner = nn.Module()
+            self.inner.register_buffer("same", self.kept)
+
+        def forward(self, x: tl.Tensor) -> tl.Tensor:
+            self.calls += 1
+            self.kept += 2
+            return x * self.calls + self.inner.same
+
+    model = Counts()
+    loaded = export.load(io.BytesIO(saved(export.export(model, (tl.ones(2),)))))
+    module = loaded.module()
+    assert loaded.state_dict["kept"] is loaded.state_dict["inner.same"]
+    for _ in range(2):
+        assert tl.equal(module(tl.ones(2)), model(tl.ones(2)))
+    assert tl.equal(loaded.constants["calls"], tl.full((2,), 2.0))

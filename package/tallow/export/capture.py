@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,12 @@ from tallow.export.signature import (
     TensorArgument,
 )
 from tallow.export.sizes import Symbolic, first_of
+from tallow.export.state import State
+from tallow.export.targets import CLONE
 from tallow.export.trees import Leaf, Spec, flatten, unflatten
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.nn.module import Module
-from tallow.random import default_generator
 from tallow.tape.modes import enable_grad, mode, no_grad
 
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
@@ -88,6 +89,7 @@ class _Export:
         self.mod, self.args, self.kwargs = mod, args, kwargs
         self.graph, self.signature, self.declared = Graph(), ExportGraphSignature(), Declared()
         self.constants: dict[str, Tensor] = {}
+        self.state = State(mod)
         self.checks: list[Check] = []
         self.bound = _bound(mod, args, kwargs)
         self.leaves: list[tuple[str, Any]] = []
@@ -111,15 +113,6 @@ class _Export:
 
     def run(self) -> ExportedProgram:
         """Record, compare and return the program."""
-        buffers = self._buffers()
-        state = default_generator.get_state()
-
-        def restore() -> None:
-            for name, buffer in self.mod.named_buffers():
-                if not np.array_equal(buffer.array, buffers[name], equal_nan=buffer.array.dtype.kind == "f"):
-                    buffer.array[...] = buffers[name]
-            default_generator.set_state(state)
-
         try:
             self._add_state()
             arguments = self._add_arguments()
@@ -135,12 +128,12 @@ class _Export:
                     self._add_outputs([value for _, value in found])
                 finally:
                     mode.tracer = None
-            after = self._buffers()
-            restore()
+            after = self.state.values()
+            self.state.restore()
             program = self._program(spec)
-            self._compare(program, [first_of(value) for _, value in found], after, restore)
+            self._compare(program, [first_of(value) for _, value in found], after)
         finally:
-            restore()
+            self.state.restore()
         return program
 
     # ------------------------------------------------------------------------------------------------------- inputs
@@ -213,7 +206,17 @@ class _Export:
         specs = {s.arg.name: s for s in self.signature.input_specs}
         nodes: list[Any] = []
         by_input = {value.input: value for value in values if value.input is not None}
+        replaced = self.state.replaced()
+        if lost := self.state.changed_attributes() & self.constants.keys():
+            raise TraceError(f"export: the module assigns {min(lost)} anew", hint="make it a buffer")
         for name, spec in specs.items():
+            if spec.kind is InputKind.BUFFER and spec.target in replaced:
+                node = self._assigned(str(spec.target), replaced[str(spec.target)])
+                self.signature.output_specs.append(
+                    OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(node.name), spec.target)
+                )
+                nodes.append(node)
+                continue
             value = by_input.get(name)
             if value is None or not value.base.version:
                 continue
@@ -239,6 +242,14 @@ class _Export:
         merge_equal(self.graph)
         self.graph.eliminate_dead_code()
 
+    def _assigned(self, name: str, tensor: Tensor) -> Node:
+        """Return the node of a tensor that a buffer was assigned.  Raises: TraceError if its shape varies"""
+        value = self.recorder.value_of(tensor.array)
+        if value.second is not None and value.second.array.shape != value.array.shape:
+            raise TraceError(f"export: the buffer {name} is assigned a tensor whose shape varies")
+        node = self.recorder.read(value)
+        return node if value.base.input is None else self.graph.call_function(CLONE, (node,))
+
     def _program(self, result: Spec) -> ExportedProgram:
         state = dict(self.mod.state_dict(keep_vars=True))
         for name, parameter in self.mod.named_parameters(remove_duplicate=False):
@@ -260,22 +271,16 @@ class _Export:
 
     # --------------------------------------------------------------------------------------------------- comparison
 
-    def _buffers(self) -> dict[str, Any]:
-        """Return copies of the arrays of the buffers."""
-        return {name: buffer.array.copy() for name, buffer in self.mod.named_buffers()}
-
-    def _compare(
-        self, program: ExportedProgram, results: list[Any], buffers: dict[str, Any], restore: Callable[[], None]
-    ) -> None:
+    def _compare(self, program: ExportedProgram, results: list[Any], buffers: dict[str, Any]) -> None:
         """Compare the program with the module.  Raises: TraceError if they differ"""
         copies = [wrap(leaf.array.copy()) if isinstance(leaf, Tensor) else leaf for _, leaf in self.leaves]
         self._check(self._outputs_of(program, copies), results, buffers, "")
-        restore()
+        self.state.restore()
         for sizes in ({name: second for name, (_, second) in self.declared.sizes.items()}, self.declared.thirds):
             if any(sizes[name] != first for name, (first, _) in self.declared.sizes.items()):
-                self._compare_at(program, sizes, restore)
+                self._compare_at(program, sizes)
 
-    def _compare_at(self, program: ExportedProgram, sizes: dict[str, int], restore: Callable[[], None]) -> None:
+    def _compare_at(self, program: ExportedProgram, sizes: dict[str, int]) -> None:
         """Compare the program with the module at other sizes.
 
         At the third sizes, which no op has seen, both may refuse them: the module in any way, the program by a check.
@@ -294,8 +299,8 @@ class _Export:
             if is_third:
                 return
             raise
-        buffers = self._buffers()
-        restore()
+        buffers = self.state.values()
+        self.state.restore()
         where = " at " + ", ".join(f"{name} = {size}" for name, size in sizes.items())
         try:
             got = self._outputs_of(program, leaves)
@@ -308,7 +313,7 @@ class _Export:
                 f"export: the graph cannot run{where}, as the module does: {error}", hint=UNSEEN
             ) from error
         self._check(got, [x for _, x in found], buffers, where)
-        restore()
+        self.state.restore()
 
     def _outputs_of(self, program: ExportedProgram, leaves: list[Any]) -> list[Any]:
         bound = _filled(self.bound, self.inputs, leaves)

@@ -19,6 +19,7 @@ _DRAWS = (
     "gumbel_softmax"
 )
 DRAWS = frozenset(_DRAWS.split())
+CLONE: Callable[..., Any] = PUBLIC["tl"]["clone"]
 DETACH: Callable[..., Any] = PUBLIC["tl"]["detach"]
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
-import threading
-import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +12,7 @@ from support.small_models import ENTRIES
 import tallow as tl
 from tallow import fx, models
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError, TraceError, UnsupportedError
-from tallow.export import Dim, ExportedProgram, InputKind, OutputKind, export, load, save
+from tallow.export import Dim, ExportedProgram, InputKind, OutputKind, export
 
 nn, F = tl.nn, tl.nn.functional
 
@@ -277,82 +274,6 @@ def test_a_write_to_overlapping_windows_is_refused_by_name() -> None:
         export(Function(lambda x: x.clone().unfold(0, 2, 2).add_(1)), (sample(4),))
 
 
-# ------------------------------------------------------------------------------------------------------- gradients
-
-
-def encoded(model: nn.Sequential, x: tl.Tensor) -> tl.Tensor:
-    with tl.no_grad():
-        h = model[0](x).tanh()[:, 1:]
-    return model[1](h) * x
-
-
-def inference(model: nn.Sequential, x: tl.Tensor) -> tl.Tensor:
-    return model[1](tl.no_grad()(model[0])(x).view(-1, 4)[:, :3])
-
-
-class Doubled(tl.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: tl.Tensor) -> tl.Tensor:
-        return x * 2
-
-    @staticmethod
-    def backward(ctx: Any, g: tl.Tensor) -> tl.Tensor:
-        return g * 2
-
-
-def in_place(model: nn.Sequential, x: tl.Tensor) -> tl.Tensor:
-    h = model[0](x).detach()
-    h.mul_(2)
-    return model[1](h[:, :3]) + x
-
-
-def taken(model: nn.Sequential, x: tl.Tensor) -> tl.Tensor:
-    h = model[0](x) * 1
-    return h.detach_() * model[0](x)
-
-
-GRADIENTS: dict[str, Callable[[Any, tl.Tensor], tl.Tensor]] = {
-    "no_grad": encoded,
-    "decorated": inference,
-    "detach": lambda m, x: m[0](x).detach() * m[0](x),
-    "data": lambda m, x: m[0](x).data * m[0](x),
-    "detach_": taken,
-    "view of detach": lambda m, x: (h := m[0](x)).detach()[:, 1:] * h[:, 1:],
-    "parameter": lambda m, x: F.linear(x, m[0].weight.detach(), m[0].bias),
-    "argument": lambda m, x: x * x.detach(),
-    "in-place": in_place,
-    "dropout": lambda m, x: F.dropout(x, 0.5) * 1 + tl.no_grad()(F.dropout)(m[0](x)[:, 1:], 0.5),
-    "straight through": lambda m, x: (h := m[0](x)) + (h.round() - h).detach(),
-    "function": lambda m, x: Doubled.apply(m[0](x)),
-    "checkpoint": lambda m, x: tl.utils.checkpoint.checkpoint(m[0], x),
-    "vmap": lambda m, x: tl.func.vmap(m[0])(x),
-}
-
-
-@pytest.mark.parametrize("name", GRADIENTS)
-def test_the_gradients_of_a_program_are_those_of_the_module(name: str) -> None:
-    class Model(nn.Sequential):
-        def forward(self, x: tl.Tensor) -> tl.Tensor:
-            return GRADIENTS[name](self, x)
-
-    tl.manual_seed(0)
-    model = Model(nn.Linear(3, 4), nn.Linear(3, 3))
-    program = export(model, (sample(5, 3),))
-    file = io.BytesIO()
-    save(program, file)
-    file.seek(0)
-    found = []
-    for module in (model, program.module(), load(file).module()):
-        x = (sample(5, 3) + 1).requires_grad_()
-        module.zero_grad()
-        tl.manual_seed(0)
-        module(x).square().sum().backward()
-        found.append([x.grad, *(p.grad for p in module.parameters())])
-        found[-1] = [tl.zeros(1) if g is None else g.clone() for g in found[-1]]
-    for got in found[1:]:
-        tl.testing.assert_close(got, found[0])
-
-
 # ------------------------------------------------------------------------------------------------- what is refused
 
 
@@ -414,55 +335,6 @@ def test_the_value_of_a_parameter_may_not_decide() -> None:
 def test_what_a_graph_cannot_hold(function: Callable[..., Any], message: str) -> None:
     with pytest.raises((TraceError, UnsupportedError), match=message):
         export(Function(function), (sample(4),))
-
-
-def test_after_an_error_tensors_are_as_before() -> None:
-    with pytest.raises(TraceError):
-        export(Decides(bool), (sample(3),))
-    assert bool(tl.ones(1))
-    assert tl.ones(3).sum().item() == 3
-    assert tl.ones(2).tolist() == [1, 1]
-    assert tl.tape.modes.mode.tracer is None
-    assert type(tl.ones(3).shape[0]) is int
-
-
-def test_objects_elsewhere_are_not_asked_for_their_class() -> None:
-    class Lazy:
-        @property
-        def __class__(self) -> Any:
-            raise RuntimeError("asked")
-
-    class Gone:
-        pass
-
-    others = [Lazy(), weakref.proxy(Gone())]
-    assert len(others) == 2
-    export(Function(lambda x: x), (sample(2),))
-
-
-def test_exports_in_two_threads_follow_each_other() -> None:
-    before, inside, release = dict(vars(tl.Tensor)), threading.Event(), threading.Event()
-    running: list[int] = []
-
-    def first(x: tl.Tensor) -> tl.Tensor:
-        inside.set()
-        release.wait(0.3)
-        running.append(1)
-        return x * 2
-
-    def second(x: tl.Tensor) -> tl.Tensor:
-        running.append(2)
-        release.set()
-        return x * 3
-
-    threads = [threading.Thread(target=export, args=(Function(f), (sample(2),))) for f in (first, second)]
-    threads[0].start()
-    inside.wait()
-    threads[1].start()
-    for thread in threads:
-        thread.join()
-    assert running == [1, 2]
-    assert dict(vars(tl.Tensor)) == before
 
 
 def test_a_module_that_writes_to_a_parameter_is_refused() -> None:

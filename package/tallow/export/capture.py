@@ -15,7 +15,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, TallowError, TraceEr
 from tallow.export.dims import Declared
 from tallow.export.merging import merge_equal
 from tallow.export.patches import recorded_tensors
-from tallow.export.program import Check, ExportedProgram
+from tallow.export.program import Check, ExportedProgram, is_same
 from tallow.export.recorder import Recorder
 from tallow.export.signature import (
     ConstantArgument,
@@ -35,6 +35,7 @@ from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.nn.module import Module
 from tallow.tape.modes import enable_grad, mode, no_grad
+from tallow.tape.writes import owner_of
 
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
@@ -222,8 +223,10 @@ class _Export:
                 continue
             if spec.kind in (InputKind.PARAMETER, InputKind.CONSTANT_TENSOR):
                 raise TraceError(f"export: the module writes to {spec.target}", hint="make it a buffer")
-            node = recorder.read(value)
             is_buffer = spec.kind is InputKind.BUFFER
+            if not is_buffer:
+                self._check_written(name)
+            node = recorder.read(value)
             kind = OutputKind.BUFFER_MUTATION if is_buffer else OutputKind.USER_INPUT_MUTATION
             target = spec.target if is_buffer else name
             self.signature.output_specs.append(OutputSpec(kind, TensorArgument(node.name), target))
@@ -241,6 +244,20 @@ class _Export:
         self.graph.output(tuple(nodes))
         merge_equal(self.graph)
         self.graph.eliminate_dead_code()
+
+    def _check_written(self, name: str) -> None:
+        """Raise TraceError if an argument that the module writes to shares memory with another."""
+        users = [s for s in self.signature.input_specs if s.kind is InputKind.USER_INPUT]
+        arrays = {
+            s.arg.name: leaf.array for s, (_, leaf) in zip(users, self.leaves, strict=True) if isinstance(leaf, Tensor)
+        }
+        owner = owner_of(arrays[name])
+        for other, array in arrays.items():
+            if other != name and owner_of(array) is owner:
+                raise TraceError(
+                    f"export: the module writes to {name}, which shares its memory with {other}",
+                    hint="pass a copy: x.clone()",
+                )
 
     def _assigned(self, name: str, tensor: Tensor) -> Node:
         """Return the node of a tensor that a buffer was assigned.  Raises: TraceError if its shape varies"""
@@ -324,10 +341,14 @@ class _Export:
         return [x for _, x in found]
 
     def _check(self, got: list[Any], expected: list[Any], buffers: dict[str, Any], where: str) -> None:
-        pairs = [(f"result {i}", x, y) for i, (x, y) in enumerate(zip(got, expected, strict=False))]
+        if len(got) != len(expected):
+            raise TraceError(
+                f"export: the graph has {len(got)} results, and the module {len(expected)}{where}", hint=UNSEEN
+            )
+        pairs = [(f"result {i}", x, y) for i, (x, y) in enumerate(zip(got, expected, strict=True))]
         pairs += [(name, x, wrap(buffers[name])) for name, x in self.mod.named_buffers()]
         for name, x, y in pairs:
-            if len(got) != len(expected) or not _agree(x, y):
+            if not _agree(x, y):
                 raise TraceError(
                     f"export: the graph computes another {name} than the module{where}",
                     hint=UNSEEN,
@@ -354,7 +375,7 @@ def _copied(x: Any) -> Any:
 def _agree(x: Any, y: Any) -> bool:
     """Return whether two results are the same, up to rounding."""
     if not isinstance(x, Tensor) or not isinstance(y, Tensor):
-        return type(x) is type(y) and bool(x == y)
+        return type(x) is type(y) and is_same(x, y)
     if x.shape != y.shape or x.dtype is not y.dtype:
         return False
     a, b = x.detach()._host(), y.detach()._host()

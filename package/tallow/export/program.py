@@ -201,9 +201,14 @@ def check_inputs(tensors: list[Tensor], checks: tuple[Check, ...], ranges: dict[
                 )
 
 
+def is_same(x: Any, y: Any) -> bool:
+    """Return whether two numbers or strings are equal, or both NaN."""
+    return bool(x == y) or (x != x and y != y)
+
+
 @has_side_effect
 def check_constants(values: list[Any], expected: tuple[tuple[str, Any], ...]) -> None:
     """Check arguments that are no tensors.  Raises: ArgumentError if one differs from the export"""
     for value, (path, constant) in zip(values, expected, strict=True):
-        if type(value) is not type(constant) or value != constant:
+        if type(value) is not type(constant) or not is_same(value, constant):
             raise ArgumentError(f"{path} was {constant!r} in the export, and is {value!r:.80}", hint="export again")

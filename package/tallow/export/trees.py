@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -49,12 +50,13 @@ def flatten(value: Any, path: str, leaves: list[tuple[str, Any]], what: str) -> 
     """Append the leaves of a value, with names made from `path`, and return its containers.
 
     Args:    what: "argument" or "result", for the error
-    Raises:  UnsupportedError for anything but tensors, numbers, strings and None in tuples, lists and dicts
+    Raises:  UnsupportedError for anything but tensors, numbers, strings and None in tuples, lists and dicts. A dict
+             stands for an OrderedDict
     """
     if isinstance(value, LEAVES):
         leaves.append((path, value))
         return Leaf(len(leaves) - 1)
-    if type(value) is dict and all(isinstance(key, str | int) for key in value):
+    if type(value) in (dict, OrderedDict) and all(isinstance(key, str | int) for key in value):
         parts = [flatten(part, f"{path}_{key}", leaves, what) for key, part in value.items()]
         return Branch(dict, tuple(parts), tuple(value))
     if isinstance(value, list | tuple):

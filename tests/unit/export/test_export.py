@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -112,6 +114,31 @@ def test_results_keep_their_containers() -> None:
 def test_arguments_may_be_containers() -> None:
     program = export(Function(lambda parts, named: parts[0] + named["y"][1]), ([sample(3)], {"y": (None, sample(3))}))
     assert tl.equal(program.module()([tl.ones(3)], {"y": (None, tl.ones(3))}), tl.full((3,), 2.0))
+
+
+def test_ordered_dicts_become_dicts() -> None:
+    def function(named: dict[str, tl.Tensor]) -> Any:
+        return OrderedDict(b=named["x"] * 2, a=named["x"])
+
+    module = export(Function(function), (OrderedDict(x=sample(3)),)).module()
+    for given in (OrderedDict(x=tl.ones(3)), {"x": tl.ones(3)}):
+        assert list(module(given)) == ["b", "a"]
+        assert tl.equal(module(given)["b"], tl.full((3,), 2.0))
+
+
+def test_nan_is_a_constant_like_others() -> None:
+    module = export(Function(lambda x, y: (x, y)), (sample(3), float("nan"))).module()
+    assert math.isnan(module(sample(3), float("nan"))[1])
+    with pytest.raises(ArgumentError, match="was nan in the export, and is 1"):
+        module(sample(3), 1.0)
+
+
+def test_an_argument_that_is_written_to_has_memory_of_its_own() -> None:
+    x = sample(4)
+    for other in (x, x[1:], x.detach()):
+        with pytest.raises(TraceError, match="writes to args_0, which shares its memory with args_1"):
+            export(Function(lambda x, y: x.mul_(2).sum() + y), (x, other))
+    assert export(Function(lambda x, y: x * y), (x, x)).module()(x, x).shape == (4,)
 
 
 def test_buffers_are_written_by_the_module_and_not_by_the_export() -> None:

@@ -30,7 +30,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import TallowError, TraceError
 from tallow.export.sizes import INSIDE, Symbolic, caller_of_sizes, check_size, second_of, sym_size, symbolic
 from tallow.export.targets import DETACH, DRAWS, FROM_DATA, op_target, whole_target
-from tallow.export.views import scatter
+from tallow.export.views import View, scatter
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.fx.passes.shape_prop import TensorMetadata
@@ -47,24 +47,6 @@ _DATA_SHAPED = "argwhere bincount masked_select nonzero_tuple unique unique_cons
 RUNS = "tallow.export.capture"  # the module that calls the program
 LAYERS = "tallow.nn."  # named only if no module of the program is left
 DATA_SHAPED = frozenset(_DATA_SHAPED.split())
-
-
-@dataclass
-class View:
-    """The call that made a view from its parent.
-
-    Attributes:
-        op: None for the memory itself, without a gradient.
-        args, kwargs: the arguments after the parent, as those of nodes.
-        index: which of several values it is.
-        is_detached: it has no gradient.
-    """
-
-    op: Op | None
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    index: int | None
-    is_detached: bool
 
 
 @dataclass(eq=False)
@@ -120,6 +102,7 @@ class Recorder:
         self.values: dict[int, Value] = {}
         self.writes_seen = writes.last
         self._generator_state: Any = None  # of the run at the other sizes
+        self._autocast: Any = None
         self._decided: set[Any] = set()
         self._sizes: dict[tuple[Value, int], Node] = {}
 
@@ -320,7 +303,12 @@ class Recorder:
         return [added(*each) for each in zip(result, parts, seconds, strict=True)]
 
     def arguments(self, args: Any, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of a call as those of a node."""
+        """Return the arguments of a call as those of a node.  Raises: TraceError where the program turns autocast on"""
+        if mode.autocast != self._autocast:
+            raise TraceError(
+                f"export: the program turns autocast on or off{self.place()}",
+                hint="convert with x.to(dtype), or call the exported module within autocast",
+            )
         return self.argument(tuple(args)), {key: self.argument(x) for key, x in kwargs.items()}
 
     def _call(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
@@ -390,9 +378,10 @@ class Recorder:
         return call
 
     def start(self) -> None:
-        """Take note of the state of the random numbers."""
+        """Take note of the state of the random numbers, and of autocast."""
         self._generator_state = default_generator.get_state()
         self.writes_seen = writes.last
+        self._autocast = mode.autocast
 
     def check_writes(self) -> None:
         """Raise TraceError if a tensor was written without an op."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tallow.core.public_api import PUBLIC
 from tallow.errors import TraceError
 from tallow.fx.node import Node
+from tallow.ops.table import Op
 
 if TYPE_CHECKING:
     from tallow.export.recorder import Recorder, Value
@@ -15,6 +17,24 @@ if TYPE_CHECKING:
 _tl = PUBLIC["tl"]
 RESHAPED = frozenset(("reshape", "view", "flatten", "unflatten", "ravel", "squeeze", "unsqueeze"))
 DIVIDED = frozenset(("split", "split_with_sizes", "chunk", "tensor_split"))
+
+
+@dataclass
+class View:
+    """The call that made a view from its parent.
+
+    Attributes:
+        op: None for the memory itself, without a gradient.
+        args, kwargs: the arguments after the parent, as those of nodes.
+        index: which of several values it is.
+        is_detached: it has no gradient.
+    """
+
+    op: Op | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    index: int | None
+    is_detached: bool
 
 
 def scatter(recorder: Recorder, child: Value, parent: Value, new: Node) -> Node:

@@ -357,6 +357,7 @@ def test_the_value_of_a_parameter_may_not_decide() -> None:
         (lambda x: object(), "the result result is a object"),
         (lambda x: tl.rand(4, generator=tl.Generator()), "a Generator, which a graph cannot hold"),
         (lambda x: x.uniform_(), "without an op"),
+        (lambda x: tl.autocast("cpu")(lambda: x[None] @ x[:, None])(), r"turns autocast on or off \(test_export.py"),
     ],
 )
 def test_what_a_graph_cannot_hold(function: Callable[..., Any], message: str) -> None:

@@ -326,8 +326,9 @@ class _Export:
                 return
             raise
         except TallowError as error:
+            reason = str(error).partition("\n")[0]
             raise TraceError(
-                f"export: the graph cannot run{where}, as the module does: {error}", hint=UNSEEN
+                f"export: the graph cannot run{where}, as the module does: {reason}", hint=UNSEEN
             ) from error
         self._check(got, [x for _, x in found], buffers, where)
         self.state.restore()

@@ -237,8 +237,9 @@ class Recorder:
             with self.paused(), no_grad():
                 return call(*args, **kwargs)
         except TallowError as error:
+            reason = str(error).partition("\n")[0]  # its hint is for whoever chose that size
             raise TraceError(
-                f"export: {name} works at the example's sizes only{self.place()}; at others: {error}",
+                f"export: {name} works at the example's sizes only{self.place()}; at others: {reason}",
                 hint="use sizes of the arguments, such as x.shape[0], in place of numbers; or do not declare the Dim",
             ) from error
 

@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from tallow import export as _export
 from tallow.compiler.compiled import Compiled
@@ -13,6 +14,8 @@ from tallow.compiler.scripted import ScriptFunction, ScriptModule, no_archives
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.lazy_names import names_of
 from tallow.nn.module import Module
+
+_LOADED: WeakKeyDictionary[Module, tuple[_export.ExportedProgram, str]] = WeakKeyDictionary()  # what `load` returned
 
 __all__ = [
     "Final",
@@ -78,11 +81,19 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     The module that `load` returns takes batches of any size, and otherwise the sizes of the example. A warning says if
     it takes those of the example only.
 
-    Raises: UnsupportedError for anything but a traced module: tallow writes no TorchScript archives
+    Raises: UnsupportedError for anything but a traced module, or one of `load` whose graph is as it was: tallow writes
+        no TorchScript archives
     """
-    if not builtins.isinstance(m, ScriptModule):
+    if builtins.isinstance(m, ScriptModule):
+        m.save(f, _extra_files)
+        return
+    program, code = _LOADED.get(m, (None, None)) if builtins.isinstance(m, Module) else (None, None)
+    if program is None or code != m.code:
         raise no_archives()
-    m.save(f, _extra_files)
+    now = {**dict(m.named_parameters(remove_duplicate=False)), **dict(m.named_buffers(remove_duplicate=False))}
+    for tensors in (program.state_dict, program.constants):
+        tensors.update({name: now[name] for name in tensors})  # others, if the module has moved to a device
+    _export.save(program, f, extra_files=_extra_files)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> Any:
@@ -94,7 +105,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
     Raises: UnsupportedError for an archive of TorchScript
     """
     try:
-        module = _export.load(f, extra_files=_extra_files).module()
+        program = _export.load(f, extra_files=_extra_files)
     except UnsupportedError as error:
         if "archive of PyTorch" not in str(error):
             raise
@@ -102,6 +113,8 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_sh
             "jit.load: tallow runs no TorchScript archives",
             hint="with PyTorch, save its weights: torch.save(torch.jit.load(path).state_dict(), new_path)",
         ) from None
+    module = program.module()
+    _LOADED[module] = program, module.code
     return module if map_location is None else module.to(map_location)
 
 

@@ -116,6 +116,31 @@ def test_a_traced_module_comes_back_from_a_file(tmp_path: Path) -> None:
     assert all(p.grad is not None for p in loaded.parameters())
 
 
+def test_a_loaded_module_is_saved_again_with_its_new_values(tmp_path: Path) -> None:
+    jit.save(jit.trace(nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)), tl.ones(2, 3)), tmp_path / "first.pt")
+    loaded, x = jit.load(tmp_path / "first.pt", map_location="cpu"), tl.randn(5, 3)
+    with tl.no_grad():
+        loaded.get_parameter("0.weight").add_(1)
+    loaded(x)
+    loaded.double().float()
+    jit.save(loaded, tmp_path / "second.pt", {"note": "again"})
+    notes = {"note": ""}
+    again = jit.load(tmp_path / "second.pt", _extra_files=notes)
+    assert notes == {"note": "again"}
+    tl.testing.assert_close(dict(again.state_dict()), dict(loaded.state_dict()))
+    assert tl.equal(again(x), loaded(x))
+
+
+def test_a_module_that_fixes_its_batch_is_saved_with_one_hint(tmp_path: Path) -> None:
+    class Fixed(nn.Module):
+        def forward(self, x: tl.Tensor) -> tl.Tensor:
+            return x @ tl.ones(3, 2) @ x
+
+    with pytest.warns(UserWarning, match="the sizes of the example only: ") as caught:
+        jit.save(jit.trace(Fixed(), tl.ones(2, 3)), tmp_path / "model.pt")
+    assert str(caught[0].message).count("hint:") == 1
+
+
 def test_a_module_of_one_size_is_saved_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     with pytest.warns(UserWarning, match="the sizes of the example only: its arguments have no batch of 2"):

@@ -57,7 +57,7 @@ def export(
     In-place writes and views become functional; new values of buffers and arguments are outputs. Parameters, buffers
     and constants are inputs. The module, its buffers, the arguments and the random numbers stay as they are.
 
-    Then the graph runs, also at another size if one is declared to vary, and is compared with the module.
+    Then the graph runs, also at two other sizes if one is declared to vary, and is compared with the module.
 
     Args:
         dynamic_shapes: the sizes that may vary, by argument: a dict of names or a sequence, with a dict `{dim: Dim}`, a

@@ -34,14 +34,18 @@ class Registered:
                 return self.registry(module)[self.name]
             except (KeyError, AttributeError):  # other instances have it, or have it in another registry
                 pass
-        cls = type(module) if owner is None else owner
-        for base in cls.__mro__:
-            found = vars(base).get(self.name, self)
-            if not isinstance(found, Registered):
-                return found.__get__(module, cls) if hasattr(type(found), "__get__") else found
-        if module is None:
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {self.name!r}")
-        raise AttributeError(self.name)  # Python calls `Module.__getattr__`, which looks everywhere
+        return _others(self.name, module, type(module) if owner is None else owner)
+
+
+def _others(name: str, module: Any, cls: type) -> Any:
+    """Return what Python finds under a name where nothing is registered.
+
+    Raises: AttributeError; for a module, Python then calls `Module.__getattr__`, which looks in all registries
+    """
+    for base in cls.__mro__:
+        if name in vars(base) and not isinstance(found := vars(base)[name], Registered):
+            return found.__get__(module, cls) if hasattr(type(found), "__get__") else found
+    raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}" if module is None else name)
 
 
 def provide(cls: type, registry: str, name: str) -> None:

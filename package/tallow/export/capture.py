@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tallow.core.tensor import Tensor, wrap
+from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, TallowError, TraceError, UnsupportedError
 from tallow.export.dims import Declared
 from tallow.export.merging import merge_equal
@@ -183,7 +184,7 @@ class _Export:
         array = leaf.array
         for dim, name in enumerate(names):
             if name is not None:
-                array = array.take(np.arange(sizes[name]) % array.shape[dim], dim)
+                array = array.take(array_module(array).arange(sizes[name]) % array.shape[dim], dim)
         return wrap(array.copy())
 
     def _add_constant(self, tensor: Tensor) -> Node:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tallow.core.tensor import Tensor
+from tallow.devices import array_module
 from tallow.errors import TraceError
 from tallow.nn.module import Module
 from tallow.random import default_generator
@@ -34,8 +33,9 @@ class State:
                 for name, table in tables.items():
                     _put_back(attributes[name], table)
         for buffer, value in self._buffers:
-            if not np.array_equal(buffer.array, value, equal_nan=buffer.array.dtype.kind == "f"):
-                buffer.array[...] = value
+            array = buffer.array
+            if not array_module(array).array_equal(array, value, equal_nan=array.dtype.kind == "f"):
+                array[...] = value
         default_generator.set_state(self._random)
 
     def values(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tallow.core.public_api import PUBLIC
+from tallow.core.tensor import wrap
 from tallow.errors import TraceError
 from tallow.fx.node import Node
 from tallow.ops.table import Op
@@ -66,7 +67,7 @@ def scatter(recorder: Recorder, child: Value, parent: Value, new: Node) -> Node:
     if name in DIVIDED:
         dim = arguments.get("dim", 0) % parent.array.ndim
         if not isinstance(_size(recorder, parent, dim), Node):
-            distance = _offset(child.array) - _offset(parent.array)
+            distance = wrap(child.array).data_ptr() - wrap(parent.array).data_ptr()
             start = distance // parent.array.strides[dim] if distance else 0
             return call(_tl["slice_scatter"], (before, new, dim, start, start + child.array.shape[dim]))
     if name == "getitem":
@@ -74,11 +75,6 @@ def scatter(recorder: Recorder, child: Value, parent: Value, new: Node) -> Node:
     raise TraceError(
         f"export: a write to what {name} returns cannot be undone{recorder.place()}", hint="write to a copy: x.clone()"
     )
-
-
-def _offset(array: Any) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _size(recorder: Recorder, value: Value, dim: int) -> Any:

@@ -296,6 +296,7 @@ def test_a_write_in_another_dtype_is_converted() -> None:
     assert check(function, sample(3), sample(3)).module()(sample(3), sample(3)).dtype is tl.float16
 
 
+@pytest.mark.cpu("windows of CuPy's arrays are copies")
 def test_a_write_to_overlapping_windows_is_refused_by_name() -> None:
     with pytest.raises(TraceError, match=r"a write to what window_view returns cannot be undone \(test_export.py"):
         export(Function(lambda x: x.clone().unfold(0, 2, 2).add_(1)), (sample(4),))

@@ -82,7 +82,7 @@ def test_the_gradients_of_a_program_are_those_of_the_module(name: str) -> None:
     found = []
     for module in (model, program.module(), load(file).module()):
         x = (sample(5, 3) + 1).requires_grad_()
-        module.zero_grad()
+        module.to(x.device).zero_grad()
         tl.manual_seed(0)
         module(x).square().sum().backward()
         found.append([x.grad, *(p.grad for p in module.parameters())])

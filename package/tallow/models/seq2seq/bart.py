@@ -145,7 +145,8 @@ def sinusoids(length: int, width: int) -> npt.NDArray[np.float32]:
 
 def _computed_sinusoids(start: int, end: int, width: int) -> Tensor:
     """Return rows of `sinusoids`, computed by ops, for an exported graph: it has to know no length."""
-    angles = arange(start, end, dtype=float64)[:, None] / from_numpy(LONGEST_PERIOD ** (np.arange(0, width, 2) / width))
+    positions = arange(start, end, dtype=float64, device=devices.CPU)
+    angles = positions[:, None] / from_numpy(LONGEST_PERIOD ** (np.arange(0, width, 2) / width))
     return apply(cat, [angles.sin(), angles[:, : width // 2].cos()], 1).to(float32)
 
 

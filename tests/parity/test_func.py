@@ -199,7 +199,7 @@ def test_errors(name: str) -> None:
 
 @pytest.mark.parametrize("at_once", [1, 30, 10**6])
 def test_jacobians_in_parts(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is computed at once is bounded by the size of operands and results; the numbers are the same."""
+    """The size of operands and results bounds how many rows are computed at once, and changes no number."""
     monkeypatch.setattr(functional, "AT_ONCE", at_once)
     a, b = normal(3, 4), normal(4, 5)
     for name in ("jacrev", "jacfwd", "hessian"):

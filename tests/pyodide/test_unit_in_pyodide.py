@@ -11,9 +11,9 @@ from tests.pyodide.conftest import SKIPS, InPyodide
 
 
 def test_unit_suite_in_pyodide(in_pyodide: InPyodide, account_for: subsuite.AccountFor) -> None:
-    # Plans repeat what is computed elsewhere: every op in a plan is tested natively.
-    outcome = in_pyodide(
-        "tests/unit", "--ignore=tests/unit/compiler/test_cases.py", from_snapshot=True, shared_memory=True
-    )
+    # Plans and exported graphs repeat what is computed elsewhere: every op in one is tested natively.
+    elsewhere = ("compiler/test_cases.py", "export/test_every_op.py")
+    ignored = [f"--ignore=tests/unit/{path}" for path in elsewhere]
+    outcome = in_pyodide("tests/unit", *ignored, from_snapshot=True, shared_memory=True)
     account_for("in Pyodide", outcome, SKIPS)
     assert outcome.kernels == "wasm relaxed-simd"

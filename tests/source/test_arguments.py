@@ -28,7 +28,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "compiler.compile": "dynamic",
         "compiler.disable": "recursive reason",
         "export.capture.export": "strict",
-        "func.*": "chunk_size retain_graph",
+        "func.*": "retain_graph",
         "func.jacfwd": "randomness",
         "functions.casting.type": "non_blocking",
         "jit.*": "args kwargs",

@@ -79,6 +79,6 @@ def test_settings_of_the_environment_are_respected(setting: str) -> None:
 
 def test_a_server_gives_freed_memory_of_all_its_threads_back() -> None:
     most = (40 << 20) // os.sysconf("SC_PAGE_SIZE")
-    assert (
-        printed(THREADS.format(then="library.give_memory_back")) < most < printed(THREADS.format(then="kernels.info"))
-    )
+    assert printed(THREADS.format(then="library.give_memory_back")) < most
+    # Without the call much is kept, unless the last block to be freed is the topmost one.
+    assert any(printed(THREADS.format(then="kernels.info")) > most for _ in range(10))

@@ -11,7 +11,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
-from tallow.kernels.bindings.threads import by_range, by_steps, call_small, scratch_of_one
+from tallow.kernels.bindings.threads import by_range, by_steps, call_alone, is_short
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -49,7 +49,8 @@ def attention_decode(q: Array, k: Array, v: Array, scale: float) -> Array:
     group = heads // kv_heads
     steps, work = (_steps(k.strides), _steps(v.strides)), 2.0 * batch * heads * s * width
     arguments = (y, q, k, v, batch, heads, kv_heads, s, width, *steps)
-    if call_small(_attention_decode, work, *arguments, scratch_of_one(work, group * s), scale):
+    if is_short(work):
+        call_alone(_attention_decode, arguments, group * s, (scale,))
         return y
     # Threads divide sequences, or the heads of one: what a part adds to pointers, and to the numbers of either.
     units, axis, own = (kv_heads, 1, group) if batch == 1 else (batch, 0, heads)
@@ -130,12 +131,10 @@ class _Plan:
             bias = contiguous(bias)
             by_bias = _strides_to_broadcast(bias)
         work, settings = times * self.work, (*self.pointers, is_causal)
-        scratch = scratch_of_one(work, self.scratch_length)
-        if not call_small(function, work, *arrays, bias, by_bias, 0, self.count, *settings, scratch, scale):
-            by_range(
-                function, (*arrays, bias, by_bias), self.count, work, *settings,
-                scratch=self.scratch_length, numbers=(scale,),
-            )  # fmt: skip
+        by_range(
+            function, (*arrays, bias, by_bias), self.count, work, *settings,
+            scratch=self.scratch_length, numbers=(scale,),
+        )  # fmt: skip
 
 
 _plan_of = lru_cache(PLANS)(_Plan)

@@ -62,9 +62,12 @@ def call_small(function: CFunction, work: float, *arguments: Any) -> bool:
     return True
 
 
-def scratch_of_one(work: float, length: int) -> Array:
-    """Return the scratch memory for `call_small`, of float32; without elements if that will not call."""
-    return np.empty(length if work < WORTH_A_THREAD else 0, np.float32)
+def call_alone(
+    function: CFunction, arguments: Sequence[Any], scratch: int | None, numbers: tuple[float, ...] = ()
+) -> None:
+    """Call a C function once, for all of a range, as `by_steps` and `by_range` do if the work `is_short`."""
+    memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
+    function.on_arrays(*arguments, *memory, *numbers)
 
 
 def call(function: CFunction, work: float, *arguments: Any) -> None:
@@ -97,9 +100,9 @@ def by_steps(
              such argument
     """
     if work < WORTH_A_THREAD or ((parts := _parts_of(groups, work)) <= 1 and work < WORTH_THE_GIL):
-        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
-        function.on_arrays(*arguments, *memory, *numbers)
+        call_alone(function, arguments, scratch, numbers)
         return
+    memory: tuple[Any, ...]
     memory, floats = (), 0
     if scratch is not None:
         floats = -(-scratch // FLOATS_OF_LINE) * FLOATS_OF_LINE
@@ -126,8 +129,7 @@ def by_range(
 ) -> None:  # fmt: skip
     """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
     if work < WORTH_A_THREAD or is_short(work):
-        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
-        function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
+        call_alone(function, (*arrays, 0, count, *others), scratch, numbers)
         return
     n = len(arrays)
     steps, arguments = ((n, 1, 0), (n + 1, 0, -1)), (*arrays, 0, count, *others)

@@ -18,9 +18,8 @@ from tallow.tape.modes import enable_grad, mode
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Tensors = tuple[Tensor, ...]
-AT_ONCE = (
-    2**20
-)  # elements of the largest operand or result in a batch of rows: what is between may be ten times as much
+# Elements of the largest operand or result in a batch of rows: what is between may be ten times as much.
+AT_ONCE = 2**20
 
 
 def vjp(

@@ -307,7 +307,8 @@ class _Writer:
             yield f"    return {lead}"
         value = f"{self.call()}[0]"
         if self.op.value is not None and self.op.ufunc is None and not self.op.view:
-            value = f"{self.value()} if {' and '.join(self.has_value()) or True} else {value}"
+            conditions = " and ".join(self.has_value())
+            value = f"{self.value()} if {conditions} else {value}" if conditions else self.value()
         yield f"if written({lead}, {value}):"
         yield f"    return {lead}"
 

@@ -138,6 +138,7 @@ def test_objects_elsewhere_are_not_asked_for_their_class() -> None:
     export(Keeps(lambda m, x: x), (sample(2),))
 
 
+@pytest.mark.threads
 def test_exports_in_two_threads_follow_each_other() -> None:
     before, inside, release = dict(vars(tl.Tensor)), threading.Event(), threading.Event()
     running: list[int] = []

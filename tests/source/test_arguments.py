@@ -31,6 +31,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "func.*": "retain_graph",
         "func.jacfwd": "randomness",
         "functions.casting.type": "non_blocking",
+        "functions.storage.UntypedStorage.copy_": "non_blocking",
         "jit.*": "args kwargs",
         "keras.functions.control.scan": "unroll",
         "keras.functions.neural.dot_product_attention": "flash_attention",

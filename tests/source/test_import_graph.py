@@ -42,6 +42,7 @@ OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser on
 # Every other import inside a function: (module, imported module) -> reason.
 LATE = {
     ("tallow.autograd.api", "tallow.autograd.second_order"): "only for create_graph; programs start without it",
+    ("tallow.functions.storage", "tallow.core.shared_memory"): "pages have no processes, and start without it",
     ("tallow.kernels.library", "tallow.kernels.bindings.casting"): "bindings look up functions in the loaded library",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",

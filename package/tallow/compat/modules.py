@@ -67,6 +67,7 @@ MODULES = {
     "torch.optim.swa_utils": "tallow.optim.swa_utils",
     "torch.random": "tallow.random",
     "torch.special": "tallow.special",
+    "torch.storage": "tallow.functions.storage",
     "torch.testing": "tallow.testing",
     "torch.types": "tallow.compat.types",
     "torch.utils": "tallow.utils",
@@ -102,6 +103,8 @@ for _file in _OPTIMIZERS.split():
 # Names that only the stand-in has: the version, base classes that programs ask `isinstance` of, and functions with the
 # name of their module, which they hide as in PyTorch.
 OWN = {
+    "torch.TypedStorage": "tallow.functions.storage:TypedStorage",
+    "torch.UntypedStorage": "tallow.functions.storage:UntypedStorage",
     "torch.__version__": "tallow.compat.version:__version__",
     "torch.fx._symbolic_trace.wrap": "tallow.fx.patching:wrap",
     "torch._assert": "tallow.fx.assertions:_assert",

@@ -126,6 +126,8 @@ def asarray(
 
     Raises: ArgumentError if `copy` is False and a copy is needed.
     """
+    if hasattr(obj, "__array_interface__") and not isinstance(obj, np.generic):  # such as a storage
+        obj = np.asarray(obj)
     if copy:
         result = tensor(obj, dtype=dtype, device=device)
     else:

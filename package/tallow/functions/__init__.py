@@ -29,4 +29,5 @@ from tallow.functions import (
     signal_windows,
     similarity,
     statistics,
+    storage,
 )

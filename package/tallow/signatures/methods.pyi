@@ -20,6 +20,9 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write x[index] = value: `copy_` to the view for basic indices, `index_put_` for the others."""
 
+    def _typed_storage(self) -> Any:
+        """Return the memory that the tensor is a view of, as elements of its dtype."""
+
     def abs(self) -> Tensor:
         """Return |input|."""
 
@@ -166,6 +169,9 @@ class Methods:
 
     def as_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """Return a view of the tensor's memory with explicit strides, in elements."""
+
+    def as_strided_(self, size: Size, stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
+        """Change size, stride and offset, in elements, over the same memory. Raises: as `set_`."""
 
     def asin(self) -> Tensor:
         """Return the inverse sine, in [-π/2, π/2]."""
@@ -704,6 +710,12 @@ class Methods:
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Return whether both tensors have the same shape."""
 
+    def is_set_to(self, tensor: Tensor) -> builtins.bool:
+        """Return whether both tensors have the same memory, offset, size and stride."""
+
+    def is_shared(self) -> builtins.bool:
+        """Return whether other processes can view the memory, see `share_memory_`. True on a CUDA device."""
+
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
         """Return |input - other| ≤ atol + rtol · |other|, elementwise; equal infinities are close."""
 
@@ -1118,6 +1130,12 @@ class Methods:
     def reshape_as(self, other: Tensor) -> Tensor:
         """Reshape to the shape of `other`."""
 
+    def resize_(self, *sizes: Any, memory_format: Any = ...) -> Tensor:
+        """Change the shape, row-major over the same memory. Elements beyond the memory are not initialised."""
+
+    def resize_as_(self, the_template: Tensor, memory_format: Any = ...) -> Tensor:
+        """Change the shape to that of another tensor, as `resize_`."""
+
     def resolve_conj(self) -> Tensor:
         """Return the input itself: no dtype is complex."""
 
@@ -1172,11 +1190,17 @@ class Methods:
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return a copy with `src` at one index along `dim`."""
 
+    def set_(self, source: Any = ..., storage_offset: builtins.int = ..., size: Any = ..., stride: Sequence[builtins.int] | None = ...) -> Tensor:
+        """Lay the tensor over the memory of another tensor, or of a storage; over none without a source."""
+
     def sgn(self) -> Tensor:
         """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
 
     def sgn_(self) -> Tensor:
         """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
+
+    def share_memory_(self) -> Tensor:
+        """Move the elements to memory that other processes can view, if they are not there yet."""
 
     def short(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to int16: `to(tl.int16, memory_format=memory_format)`."""
@@ -1255,6 +1279,9 @@ class Methods:
 
     def std(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute the square root of `var`."""
+
+    def storage(self) -> Any:
+        """Return the memory that the tensor is a view of, as elements of its dtype."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Return input - alpha · other, broadcast."""
@@ -1393,6 +1420,9 @@ class Methods:
 
     def unsqueeze_(self, dim: builtins.int) -> Tensor:
         """Insert a dim of size 1 in place."""
+
+    def untyped_storage(self) -> Any:
+        """Return the memory that the tensor is a view of, as bytes."""
 
     def values(self) -> Any:
         """Raise UnsupportedError: only sparse tensors have it."""

@@ -169,7 +169,7 @@ def test_storages_load_as_flat_tensors(options: dict[str, Any]) -> None:
     ("value", "message"),
     [
         (torch.nn.Linear(1, 1), "torch.nn.modules.linear.Linear"),
-        (torch.ones(2, dtype=torch.complex64), "torch.ComplexFloatStorage"),
+        (torch.quint4x2, "torch.quint4x2"),
         (torch.ones(2, 2).to_sparse(), "torch._utils._rebuild_sparse_tensor"),
         (torch.nn.functional.relu, "torch.nn.functional.relu"),
         (torch.Generator, "torch._C.Generator"),

@@ -15,7 +15,7 @@ from support.paths import ROOT
 
 # Lowest layer first. A part imports only from its own row and the rows above it. `tallow` is the root package.
 LAYERS = (
-    ("devices", "dtypes", "errors", "extras", "lazy_names", "return_types"),
+    ("devices", "dtypes", "errors", "extras", "float8", "lazy_names", "return_types"),
     ("kernels",),
     ("ops",),
     ("tape",),

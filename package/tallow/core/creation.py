@@ -95,7 +95,7 @@ def tensor(data: Any, *, dtype: Dtype = None, device: Device = None, requires_gr
     if isinstance(data, Tensor):
         return data.detach().to(device=device, dtype=dtype, copy=True).requires_grad_(requires_grad)
     if devices.is_array(data) and not isinstance(data, np.ndarray):
-        return place(data.copy(), _array_dtype(data, dtype), device, requires_grad)
+        return place(_of_user(data.copy()), _array_dtype(data, dtype), device, requires_grad)
     array, inferred = _from_nested(data)
     target = inferred if dtype is None else dtypes.as_dtype(dtype)
     if not isinstance(data, np.ndarray | np.generic):
@@ -111,7 +111,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Device = None) -> Tensor:
     if isinstance(data, Tensor):
         return data.to(device=device, dtype=dtype)
     if devices.is_array(data):
-        return place(data, _array_dtype(data, dtype), device, False)
+        return place(_of_user(data), _array_dtype(data, dtype), device, False)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -144,9 +144,10 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """Create a tensor that shares memory with a NumPy array: writes to one are visible in the other."""
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(f"from_numpy: expected a numpy.ndarray, got {type(array).__name__}")
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         raise ArgumentTypeError(f"from_numpy: can't convert an array of {array.dtype}", hint="make it one of numbers")
-    return wrap(dtypes.cast(array, _array_dtype(array, None)))
+    array = _of_user(array)
+    return wrap(dtypes.cast(array, dtypes.dtype_of(array)))
 
 
 @public("tl")
@@ -176,7 +177,7 @@ def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = N
     target = devices.device_of(array) if device is None else devices.device(device)
     if copy is False and target != devices.device_of(array):
         raise ArgumentError(f"from_dlpack: cannot move to {target} without a copy", hint="pass copy=None")
-    return wrap(devices.move(array.copy() if copy else array, target))
+    return wrap(devices.move(_of_user(array.copy() if copy else array), target))
 
 
 DLPACK_CUDA = 2  # kDLCUDA in dlpack.h
@@ -190,17 +191,15 @@ def scalar_tensor(s: Number, *, dtype: Dtype = None, device: Device = None, requ
 
 
 def _array_dtype(array: Array, dtype: Dtype) -> dtypes.dtype:
-    """Return the dtype for an array of the user. Its uint16 are integers, not bfloat16 bit patterns.
+    """Return the dtype for an array of the user. Its uint16 are integers, not bfloat16 bit patterns."""
+    if dtype is not None:
+        return dtypes.as_dtype(dtype)
+    return dtypes.uint16 if array.dtype == dtypes.BF16 else dtypes.dtype_of(array)
 
-    Raises: ArgumentTypeError for uint16.
-    """
-    if array.dtype == dtypes.BF16:
-        raise ArgumentTypeError(
-            "arrays of uint16 have no dtype in tallow: it stores bfloat16 in them",
-            hint="convert it, e.g. array.astype('int32')",
-        )
-    own = dtypes.dtype_of(array)
-    return own if dtype is None else dtypes.as_dtype(dtype)
+
+def _of_user(array: Array) -> Array:
+    """Return an array of the user as a tensor holds it, on the same memory."""
+    return array.view(dtypes.uint16.storage) if array.dtype == dtypes.BF16 else array
 
 
 def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
@@ -220,22 +219,23 @@ def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
         raise ArgumentError(f"tensor: {error}") from error
     if array.dtype.kind == "O" and any(isinstance(v, int) for v in array.flat):
         raise ArgumentError("tensor: an integer is too large for 64 bits", hint="use floats")
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         wrong = next(iter(array.flat)) if array.size else data
         if array.dtype.kind in "US":
             raise ArgumentTypeError(f"tensor: invalid data type 'str': {data!r:.80}", hint="convert to numbers first")
         raise DtypeError(f"tensor: could not infer dtype of {type(wrong).__name__}: {data!r:.80}")
     if plain:
-        return array, _array_dtype(array, None)
+        return _of_user(array), _array_dtype(array, None)
     if typed:
         inferred = typed[0]
         for d in typed[1:]:
             inferred = dtypes.promote_types(inferred, d)
     elif array.size:
-        inferred = OF_KIND.get(array.dtype.kind) or dtypes.get_default_dtype()
+        default = dtypes.get_default_dtype()
+        inferred = default.to_complex() if array.dtype.kind == "c" else OF_KIND.get(array.dtype.kind, default)
     else:
         inferred = dtypes.get_default_dtype()
-    return array, inferred
+    return _of_user(array), inferred
 
 
 OF_KIND = {"b": dtypes.bool, "i": dtypes.int64, "u": dtypes.int64}
@@ -274,6 +274,9 @@ def _check_range(array: Array, target: dtypes.dtype) -> None:
     """Raise NumericError for numbers that an integer dtype cannot hold. Elements of an array wrap around instead."""
     if target.category != 1 or not array.size:
         return
+    if array.dtype.kind == "c":
+        raise NumericError(f"tensor: complex numbers cannot be converted to {target.name}", hint="take their real part")
+    array = dtypes.numbers_of(array)
     constant(number(array.min()), target, "tensor")
     constant(number(array.max()), target, "tensor")
 

@@ -92,7 +92,7 @@ def tensor_repr(t: Tensor) -> str:
     prefix = "tensor(" if kind.__module__.partition(".")[0] == "tallow" else f"{kind.__name__}("
     on_meta = t.device.type == "meta"
     empty = t.numel() == 0
-    usual_dtypes = [dtypes.get_default_dtype()]
+    usual_dtypes = [dtypes.get_default_dtype(), dtypes.get_default_dtype().to_complex()]
     if not empty and not on_meta:
         usual_dtypes += [dtypes.int64, dtypes.bool]  # the elements show these
     suffixes = []
@@ -125,7 +125,8 @@ def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
 
 def _elements(values: np.ndarray[Any, Any], indent: int) -> str:
     summarize = values.size > _options.threshold
-    return _nested(values, indent, summarize, _Format(_summary(values) if summarize else values))
+    kind = _ComplexFormat if values.dtype.kind == "c" else _Format
+    return _nested(values, indent, summarize, kind(_summary(values) if summarize else values))
 
 
 def _summary(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -193,3 +194,15 @@ class _Format:
 
     def __call__(self, number: Any) -> str:
         return self._word(number).rjust(self.width)
+
+
+class _ComplexFormat(_Format):
+    """The format of complex numbers: real and imaginary parts have one each."""
+
+    def __init__(self, values: np.ndarray[Any, Any]) -> None:
+        self.real, self.imag = _Format(values.real), _Format(values.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, number: Any) -> str:
+        real, imag = self.real(number.real), self.imag(number.imag).lstrip()
+        return real + (imag if imag.startswith("-") else "+" + imag) + "j"

@@ -232,8 +232,8 @@ class Tensor(Methods):
         raise UnsupportedError("imag is not implemented for tensors with non-complex dtypes")
 
     def is_complex(self) -> builtins.bool:
-        """Return False: tallow has no complex dtypes."""
-        return False
+        """Return whether the dtype is a complex dtype."""
+        return self.array.dtype.kind == "c" or self.dtype.is_complex
 
     def is_signed(self) -> builtins.bool:
         """Return whether the dtype has negative numbers."""
@@ -250,25 +250,28 @@ class Tensor(Methods):
         """Return the NumPy array itself, without a copy.
 
         Args:
-            force: detach, move to the CPU and convert bfloat16 to float32 first, if needed.
+            force: detach, move to the CPU and convert dtypes that NumPy lacks to wider ones first, if needed.
 
         Raises: without `force`, GraphError if the tensor requires grad, ArgumentTypeError if it is not on the CPU or
-            is bfloat16.
+            NumPy lacks its dtype: bfloat16, float8 and complex32.
         """
+        is_native = self.dtype is not dtypes.bfloat16 and self.array.dtype.kind != "V"
         if force:
-            return dtypes.widen(self.cpu().array) if self.dtype is dtypes.bfloat16 else self.cpu().array
+            return self.cpu().array if is_native else dtypes.numbers_of(self.cpu().array)
         if self.requires_grad and mode.recording:
             raise GraphError("can't call numpy() on Tensor that requires grad", hint="use tensor.detach().numpy()")
         if type(self.array) is not np.ndarray and not isinstance(self.array, np.ndarray):
             raise ArgumentTypeError(
                 f"can't convert a tensor on {self.device} to numpy", hint="use tensor.cpu().numpy()"
             )
-        if self.dtype is dtypes.bfloat16:
-            raise ArgumentTypeError("NumPy has no bfloat16", hint="use tensor.float().numpy()")
-        return self.array
+        if is_native:
+            return self.array
+        if self.dtype.category == 1:  # uint16
+            return self.array.view(dtypes.plain_storage(self.dtype))
+        raise ArgumentTypeError(f"NumPy has no {self.dtype.name}", hint="use tensor.float().numpy()")
 
     def _host(self) -> np.ndarray[Any, Any]:
-        return dtypes.widen(devices.backend_of(self.array).to_host(self.array))
+        return dtypes.numbers_of(devices.backend_of(self.array).to_host(self.array))
 
     def __array__(self, dtype: Any = None, copy: builtins.bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
@@ -295,7 +298,9 @@ class Tensor(Methods):
         """Return the only element as a Python number."""
         array = self.array
         if type(array) is _ndarray and array.ndim == 0 and array.dtype is not _BF16:
-            return array.item()
+            value = array.item()
+            if type(value) is not tuple:  # as the fields of a packed dtype
+                return value
         if array.size != 1:
             raise ArgumentError(
                 f"a Tensor with {array.size} elements cannot be converted to Scalar", hint="use tolist()"
@@ -314,6 +319,9 @@ class Tensor(Methods):
             )
         return builtins.bool(self._host().item())
 
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
     def __int__(self) -> int:
         return int(self.item())
 
@@ -321,7 +329,7 @@ class Tensor(Methods):
         return float(self.item())
 
     def __index__(self) -> int:
-        if self.dtype.is_floating_point or self.array.size != 1:
+        if self.dtype.category > 1 or self.array.size != 1:
             raise ArgumentTypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
@@ -336,7 +344,7 @@ class Tensor(Methods):
         return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> builtins.bool:
-        if not isinstance(element, Tensor | int | float | np.generic):
+        if not isinstance(element, Tensor | int | float | complex | np.generic):
             raise ArgumentError(
                 f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element).__name__}"
             )
@@ -413,8 +421,10 @@ class Tensor(Methods):
             if requires_grad:
                 return self
             raise GraphError("you can only change requires_grad flags of leaf variables", hint="use tensor.detach()")
-        if requires_grad and not self.dtype.is_floating_point:
-            raise DtypeError(f"only Tensors of floating point dtype can require gradients, not {self.dtype}")
+        if requires_grad and self.dtype.category < 2:
+            raise DtypeError(
+                f"only Tensors of floating point and complex dtype can require gradients, not {self.dtype}"
+            )
         if requires_grad and self._inference and not mode.inference:
             raise GraphError("a tensor made in inference_mode cannot require gradients", hint="clone() it first")
         self._requires_grad = requires_grad

@@ -91,6 +91,8 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 CLASS_NAMES = {
+    dtypes.complex128: "ComplexDoubleTensor",
+    dtypes.complex64: "ComplexFloatTensor",
     dtypes.float64: "DoubleTensor",
     dtypes.float32: "FloatTensor",
     dtypes.float16: "HalfTensor",
@@ -99,7 +101,9 @@ CLASS_NAMES = {
     dtypes.int32: "IntTensor",
     dtypes.int16: "ShortTensor",
     dtypes.int8: "CharTensor",
+    dtypes.uint64: "UInt64Tensor",
     dtypes.uint32: "UInt32Tensor",
+    dtypes.uint16: "UInt16Tensor",
     dtypes.uint8: "ByteTensor",
     dtypes.bool: "BoolTensor",
 }

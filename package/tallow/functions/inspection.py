@@ -24,7 +24,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 @public("tl")
 def is_complex(input: Tensor) -> bool:
-    """Return False: tallow has no complex dtypes."""
+    """Return whether the dtype is a complex dtype."""
     return input.is_complex()
 
 

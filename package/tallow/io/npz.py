@@ -94,8 +94,8 @@ def _storable(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
         raise ArgumentTypeError(
             f"{what} is {type(tensor).__name__}, not a Tensor", hint="wrap it: tl.from_numpy(array)"
         )
-    if tensor.dtype is dtypes.bfloat16:
-        raise ArgumentTypeError(f"{what} is bfloat16, which NumPy lacks", hint="save tensor.float()")
+    if tensor.dtype is dtypes.bfloat16 or tensor.dtype in dtypes.PACKED:
+        raise ArgumentTypeError(f"{what} is {tensor.dtype.name}, which NumPy lacks", hint="save tensor.float()")
     return np.ascontiguousarray(tensor.detach().cpu().array).reshape(
         tensor.shape
     )  # ascontiguousarray makes scalars 1-D
@@ -117,7 +117,8 @@ def _parse(data: Bytes, name: str) -> np.ndarray[Any, Any]:
     if count * storage.itemsize != len(raw):
         raise CheckpointError(f"{name}: {len(raw)} bytes for {count} elements of {storage}", hint="download it again")
     if swapped:
-        raw = raw.reshape(-1, storage.itemsize)[:, ::-1].ravel()
+        part = storage.itemsize // (2 if storage.kind == "c" else 1)
+        raw = raw.reshape(-1, part)[:, ::-1].ravel()
     foreign = FOREIGN.get(storage)
     elements = as_elements(raw, dtypes.BY_STORAGE[storage], name) if foreign is None else foreign.read(raw, name)
     return elements.reshape(shape, order="F" if fortran else "C")
@@ -162,7 +163,7 @@ def _fields(text: str, name: str) -> tuple[str, bool, tuple[int, ...]]:
 def _storage(descr: str, name: str) -> tuple[np.dtype[Any], bool]:
     """Return the little-endian dtype of a header's `descr`, and whether the elements are big-endian."""
     code = descr.lstrip("<>|=")
-    storages = {f"{storage.kind}{storage.itemsize}": storage for storage in dtypes.BY_STORAGE | FOREIGN}
+    storages = {f"{s.kind}{s.itemsize}": s for s in [*(d.storage for d in dtypes.ALL), *FOREIGN]}
     if code not in storages:
         raise CheckpointError(
             f"{name}: NumPy dtype {descr!r}, which tallow lacks",

@@ -41,6 +41,8 @@ STORAGES = {
     "CharStorage": dtypes.int8,
     "ByteStorage": dtypes.uint8,
     "BoolStorage": dtypes.bool,
+    "ComplexFloatStorage": dtypes.complex64,
+    "ComplexDoubleStorage": dtypes.complex128,
 }
 UNTYPED = "UntypedStorage"  # raw bytes, for dtypes introduced after typed storages
 STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}

@@ -37,6 +37,7 @@ MAX_DEPTH = 3  # {"name": {"shape": [...]}}
 MAX_DIMENSIONS = 64  # as in NumPy
 
 DTYPES = {
+    "C64": dtypes.complex64,
     "F64": dtypes.float64,
     "F32": dtypes.float32,
     "F16": dtypes.float16,
@@ -62,7 +63,7 @@ FOREIGN = {
     "F8_E5M2FNUZ": BY_NAME["float8_e5m2fnuz"],
 }
 # Valid in files, but not supported by tallow. The 4- and 6-bit dtypes are packed across bytes.
-BITS = {"C64": 64, "F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
+BITS = {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
 BITS |= {name: 8 * dtype.itemsize for name, dtype in (DTYPES | FOREIGN).items()}
 
 
@@ -264,6 +265,8 @@ def _layout(
             raise ArgumentError(
                 "a tensor cannot be named '__metadata__'", hint="rename it; the format reserves the name"
             )
+        if tensor.dtype not in NAMES:
+            raise ArgumentTypeError(f"{name}: the format has no {tensor.dtype.name}", hint="convert it first")
         array = np.ascontiguousarray(tensor.detach().cpu().array)
         begin, end = end, end + array.nbytes
         header[name] = {"dtype": NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}

@@ -63,7 +63,7 @@ def factor(number: Any, like: Any, name: str) -> Any:
 
     Raises: NumericError for a number that the dtype cannot hold.
     """
-    if not hasattr(like, "dtype") or like.dtype.kind == "f":
+    if not hasattr(like, "dtype") or like.dtype.kind in "fc":
         return number
     return constant(number, dtypes.dtype_of(like), name)[()]
 
@@ -91,12 +91,20 @@ def constant(value: Any, dtype: dtypes.dtype, name: str) -> np.ndarray[Any, Any]
 
     Raises: NumericError for a number that the dtype cannot hold.
     """
+    if isinstance(value, complex) and dtype.category < 3:
+        if value.imag:
+            raise NumericError(f"{name}: value {value} cannot be converted to {dtype.name} without overflow")
+        value = value.real
+    if dtype.category == 3:
+        return dtypes.cast(np.asarray(value, np.complex128), dtype)
     if dtype.category == 1:
-        limits = np.iinfo(dtype.storage)
+        limits = np.iinfo(dtypes.plain_storage(dtype))
         low = -int(limits.max) if limits.min == 0 else int(limits.min)  # -1 stands for the highest unsigned number
         if value != value or not low <= value <= limits.max:
             raise NumericError(f"{name}: value {value} cannot be converted to {dtype.name} without overflow")
-        return np.asarray(int(value) & (2 ** (8 * dtype.itemsize) - 1), np.uint64).astype(dtype.storage)
+        return (
+            np.asarray(int(value) & (2 ** (8 * dtype.itemsize) - 1), np.uint64).astype(limits.dtype).view(dtype.storage)
+        )
     if dtype.category == 2 and abs(value) > dtypes.finfo(dtype).max and abs(value) != float("inf"):
         raise NumericError(f"{name}: value {value} cannot be converted to {dtype.name} without overflow")
     return dtypes.cast(np.asarray(value, np.float64 if dtype.category == 2 else np.bool_), dtype)

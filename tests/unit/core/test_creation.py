@@ -35,11 +35,13 @@ def test_tensor_of_a_tensor_is_a_new_leaf() -> None:
     assert y.tolist() == [2.0, 2.0]
 
 
-def test_uint16_arrays_are_refused_because_they_would_read_as_bfloat16() -> None:
+def test_uint16_arrays_become_uint16_tensors_and_not_bfloat16() -> None:
     array = np.array([1, 2], np.uint16)
-    for make in (tl.tensor, tl.as_tensor, tl.from_numpy, tl.asarray, lambda a: tl.tensor([a])):
-        with pytest.raises(tl.errors.ArgumentTypeError, match="uint16"):
-            make(array)
+    for make in (tl.tensor, tl.as_tensor, tl.from_numpy, tl.asarray, lambda a: tl.tensor([a])[0]):
+        x = make(array)
+        assert (x.dtype, x.tolist()) == (tl.uint16, [1, 2])
+        assert x.to(tl.int64).tolist() == [1, 2]
+        assert x.numpy().dtype == np.uint16
 
 
 def test_frombuffer_reads_in_place_and_bytes_cannot_be_written() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
-from tallow.errors import ShapeError
+from tallow.errors import GraphError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops import approximation
 from tallow.ops.arithmetic import log
@@ -151,6 +153,78 @@ def xlogy(input: Array | Scalar, other: Array | Scalar) -> Result:
 @xlogy.second(unneeded="logarithm")
 def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
     return [xlogy.call(g, other).masked_fill((input == 0) & (other <= 0), 0), g * input / other]
+
+
+@op("special", dtypes="float", batched="elementwise")
+def xlog1py(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """Return input · ln(1 + other), or 0 where the input is 0 unless `other` is NaN."""
+    xp = array_module(input, other)
+    logarithm = xp.log1p(other) if hasattr(other, "dtype") else float(np.log1p(other))  # a number has no dtype
+    value = xp.where((input == 0) & (other == other), 0, input * logarithm)
+
+    def backward(g: Array) -> tuple[Any, ...]:
+        return lambda: xp.where((input == 0) & (other <= -1), 0, g * logarithm), lambda: g * input / (other + 1)
+
+    return value, backward
+
+
+@xlog1py.second(unneeded="logarithm")
+def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
+    return [xlog1py.call(g, other).masked_fill((input == 0) & (other <= -1), 0), g * input / (other + 1)]
+
+
+@op("special", dtypes="float", batched="elementwise")
+def erfcx(input: Array) -> Result:
+    """Return exp(x²) · erfc(x), which does not vanish for large x."""
+    value = approximation.erfcx(input)
+    return value, lambda g: (g * (2 * input * value - TWO_OVER_ROOT_PI),)
+
+
+erfcx.slope(lambda input, value: 2 * input * value - TWO_OVER_ROOT_PI)
+
+
+@op("special", dtypes="float", batched="elementwise")
+def ndtri(input: Array) -> Result:
+    """Return the x with ndtr(x) = input, the quantile of the normal distribution; NaN outside of [0, 1]."""
+    xp = array_module(input)
+    value = approximation.ndtri(input)
+    return value, lambda g: (g * xp.exp(value * value / 2) * math.sqrt(2 * math.pi),)
+
+
+ndtri.slope(lambda value: (value * value / 2).exp() * math.sqrt(2 * math.pi))
+
+
+@op("special", dtypes="float", batched="elementwise")
+def log_ndtr(input: Array) -> Result:
+    """Return ln ndtr(input), accurate where ndtr is 0 or 1."""
+    scaled = -1 / math.sqrt(2)
+    return approximation.log_ndtr(input), lambda g: (g * math.sqrt(2 / math.pi) / approximation.erfcx(input * scaled),)
+
+
+log_ndtr.slope(lambda input, scaled: math.sqrt(2 / math.pi) / erfcx.call(input * scaled))
+
+
+@op("special", dtypes="float", batched="elementwise")
+def zeta(input: Array | Scalar, other: Array | Scalar) -> Result:
+    """Return the Hurwitz zeta function Σ_k (other + k)^-input, ∞ for an input of 1. No gradient by `input`.
+
+    Raises:  GraphError in backward if `input` requires grad
+    """
+    xp = array_module(input, other)
+    dtype = xp.result_type(input, other)
+    s, q = xp.asarray(input, dtype), xp.asarray(other, dtype)
+    return approximation.hurwitz(s, q), lambda g: (_no_zeta, lambda: -g * s * approximation.hurwitz(s + 1, q))
+
+
+def _no_zeta() -> None:
+    raise GraphError("zeta: the derivative for 'input' is not implemented", hint="detach it, as in PyTorch")
+
+
+@zeta.second(s="input", q="other")
+def _(g: Derived, *, s: Derived, q: Derived) -> Gradients:
+    if s.requires_grad:
+        _no_zeta()
+    return [None, -g * s * zeta.call(s + 1, q)]
 
 
 @op("special", dtypes="float", batched="elementwise")

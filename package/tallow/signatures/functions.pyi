@@ -640,6 +640,18 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 def hypot(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return sqrt(input² + other²), without intermediate overflow."""
 
+def i0(input: Tensor, *, out: Any = ...) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 0, the solution of x² y″ + x y′ = x² y."""
+
+def i0_(input: Tensor) -> Tensor:
+    """Return the modified Bessel function of the first kind of order 0, the solution of x² y″ + x y′ = x² y."""
+
+def igamma(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
+    """Return P(a, x) = 1/Γ(a) · ∫ t^(a-1) exp(-t) dt from 0 to x, where a is `input` and x is `other`."""
+
+def igammac(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
+    """Return Q(a, x) = 1 - P(a, x), without cancellation; see `igamma`."""
+
 def index_add(input: Tensor, dim: builtins.int, index: Any, source: Tensor, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
     """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate."""
 

@@ -647,6 +647,24 @@ class Methods:
     def hypot_(self, other: Tensor) -> Tensor:
         """Return sqrt(input² + other²), without intermediate overflow."""
 
+    def i0(self) -> Tensor:
+        """Return the modified Bessel function of the first kind of order 0, the solution of x² y″ + x y′ = x² y."""
+
+    def i0_(self) -> Tensor:
+        """Return the modified Bessel function of the first kind of order 0, the solution of x² y″ + x y′ = x² y."""
+
+    def igamma(self, other: Tensor) -> Tensor:
+        """Return P(a, x) = 1/Γ(a) · ∫ t^(a-1) exp(-t) dt from 0 to x, where a is `input` and x is `other`."""
+
+    def igamma_(self, other: Tensor) -> Tensor:
+        """Return P(a, x) = 1/Γ(a) · ∫ t^(a-1) exp(-t) dt from 0 to x, where a is `input` and x is `other`."""
+
+    def igammac(self, other: Tensor) -> Tensor:
+        """Return Q(a, x) = 1 - P(a, x), without cancellation; see `igamma`."""
+
+    def igammac_(self, other: Tensor) -> Tensor:
+        """Return Q(a, x) = 1 - P(a, x), without cancellation; see `igamma`."""
+
     def index_add(self, dim: builtins.int, index: Any, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
         """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ from tallow.devices import Backend, register_backend
 from tallow.dtypes import CONVERTERS
 from tallow.errors import DeviceError
 from tallow.extras import install_command
-from tallow.kernels import register_provider
+from tallow.kernels import register_provider, run
 
 
 def packages() -> str:
@@ -66,9 +67,7 @@ class _Forked:
 
 def register_kernels(backend: Backend) -> None:
     """Register the kernels for ops on this backend's arrays. Each is compiled on first use."""
-    from tallow_cuda.bindings.casting import convert
-
-    CONVERTERS[backend.array_type] = convert
+    CONVERTERS[backend.array_type] = partial(run, "cast_half")
     register_provider("cuda", _provide)
 
 

@@ -201,22 +201,14 @@ def dtype_of(array: Array) -> dtype:
         ) from None
 
 
-# Array type -> the function of its device's kernels that converts between float32, float16 and bfloat16 in one pass; it
-# returns None for other conversions.
-CONVERTERS: dict[type, Callable[[Array, dtype], Array | None]] = {}
+# Array type -> the function that converts between float32, float16 and bfloat16 by the best kernel of its device.
+CONVERTERS: dict[type, Callable[[Array, dtype], Array]] = {}
+WITH_KERNELS = frozenset((float32.storage, *HALVES))
 
 
 def widen(array: Array) -> Array:
     """Convert float16 or bfloat16 storage to float32; return any other array unchanged."""
-    if array.dtype in HALVES:
-        converter = CONVERTERS.get(type(array))
-        if converter is not None and (converted := converter(array, float32)) is not None:
-            return converted
-    if array.dtype == BF16:
-        if not array.ndim:  # NumPy's operators turn zero-dim arrays into scalars
-            return widen(array.reshape(1)).reshape(())
-        return (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return array.astype(np.float32) if array.dtype == F16 else array
+    return CONVERTERS.get(type(array), array_cast)(array, float32) if array.dtype in HALVES else array
 
 
 def cast(array: Array, to: dtype) -> Array:
@@ -229,11 +221,17 @@ def cast(array: Array, to: dtype) -> Array:
     """
     if array.dtype == to.storage:
         return array if array.dtype is to.storage else array.view(to.storage)
-    converter = CONVERTERS.get(type(array))
-    if converter is not None and (converted := converter(array, to)) is not None:
-        return converted
+    if array.dtype in WITH_KERNELS and to.storage in WITH_KERNELS:
+        return CONVERTERS.get(type(array), array_cast)(array, to)
+    return array_cast(widen(array), to)
+
+
+def array_cast(array: Array, to: dtype) -> Array:
+    """Compute `cast` by functions of NumPy or CuPy alone."""
+    if not array.ndim:  # NumPy's operators turn zero-dim arrays into scalars
+        return array_cast(array.reshape(1), to).reshape(())
     if array.dtype == BF16:
-        array = widen(array)
+        array = (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
     kind = array.dtype.kind
     if kind == "V" or to.storage.kind == "V":
         return _pack(numbers_of(array), to) if to.storage.kind == "V" else cast(numbers_of(array), to)
@@ -243,9 +241,7 @@ def cast(array: Array, to: dtype) -> Array:
         if array.dtype == to.storage:
             return array.copy()
     if to is not bfloat16:
-        return array.astype(to.storage)
-    if not array.ndim:
-        return cast(array.reshape(1), to).reshape(())
+        return array.astype(to.storage, copy=False)
     if array.size <= ROUNDED_AT_ONCE:
         return _round_to_bfloat16(array)
     flat = array.reshape(-1)

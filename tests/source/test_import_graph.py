@@ -43,7 +43,7 @@ OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser on
 LATE = {
     ("tallow.autograd.api", "tallow.autograd.second_order"): "only for create_graph; programs start without it",
     ("tallow.functions.storage", "tallow.core.shared_memory"): "pages have no processes, and start without it",
-    ("tallow.kernels.library", "tallow.kernels.bindings.casting"): "bindings look up functions in the loaded library",
+    ("tallow.kernels.library", "tallow.kernels.bindings"): "bindings look up functions in the loaded library",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",
     ("tallow.data.dataloader", "multiprocessing"): "only where there are workers",
     ("tallow.distributed.mpi", "tallow.distributed.mpich"): "only where mpi4py finds none; slow to import",

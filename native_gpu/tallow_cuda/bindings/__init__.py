@@ -7,6 +7,7 @@ from tallow_cuda.bindings import (
     activation,
     adam,
     attention,
+    casting,
     convolution,
     cross_entropy,
     decode_block,

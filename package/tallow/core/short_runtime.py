@@ -16,6 +16,7 @@ from tallow.core.overrides import after_failure
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.dtypes import Array
+from tallow.kernels.table import run_into
 from tallow.ops.table import Op
 from tallow.tape.graph import Node, note_write
 from tallow.tape.modes import INFERENCE, RECORDING, mode
@@ -218,6 +219,7 @@ RUNTIME: dict[str, Any] = {
     "operator_generally": operator_generally,
     "optionally_inplace": optionally_inplace,
     "plain": plain,
+    "run_into": run_into,
     "view_of": view_of,
     "written": written,
 }

@@ -300,9 +300,12 @@ class _Writer:
         lead = self.lead.name
         if self.op.ufunc is not None:
             can_write = f"(_{lead}.flags.carray or is_writable(_{lead}))"  # the flags say so of most arrays
-            limit = ["LIMIT.size"] if self.op.limit is not None else []  # no kernel is as fast as NumPy in place
-            yield f"if {' and '.join([can_write, *limit, *self.has_value()[len(limit) :]])}:"
-            yield f"    ufunc({', '.join(self.arguments())}, _{lead})"
+            limits, arguments = int(self.op.limit is not None), ", ".join(self.arguments())
+            write, at_any_size = f"ufunc({arguments}, _{lead})", self.has_value()[limits:]
+            if limits:
+                write += f" if _{lead}.size < LIMIT.size else run_into({self.op.name!r}, _{lead}, {arguments})"
+            yield f"if {' and '.join([can_write, *at_any_size])}:"
+            yield f"    {write}"
             yield f"    note_write({lead})"
             yield f"    return {lead}"
         value = f"{self.call()}[0]"

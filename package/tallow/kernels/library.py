@@ -13,9 +13,6 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
-from tallow.dtypes import CONVERTERS
 from tallow.errors import KernelUnavailable
 from tallow.kernels import on_arrays, table, threads
 
@@ -119,9 +116,8 @@ def provide() -> dict[str, str]:
     _keep_freed_memory()
     _builtins = on_arrays.Builtins(_loaded.handles[-1])
     # Not at the top: importing the bindings looks up the functions of the library that has just been loaded.
-    from tallow.kernels.bindings import casting  # and the others, which the package imports
+    import tallow.kernels.bindings  # noqa: F401 - each module registers what it binds
 
-    CONVERTERS[np.ndarray] = casting.convert
     return absent
 
 

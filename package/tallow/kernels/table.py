@@ -45,11 +45,17 @@ F = TypeVar("F", bound=Function)
 
 
 class Entry(NamedTuple):
-    """One row: `accepts` is a predicate over the arguments of `fn`, or None if `fn` accepts all arguments of the op."""
+    """One row of the table.
+
+    Attributes:
+        accepts: a predicate over the arguments of `fn`, or None if `fn` accepts all arguments of the op.
+        into: takes the arguments of `fn` and an array, to which it writes the value, or None.
+    """
 
     backend: str
     fn: Function
     accepts: Predicate | None
+    into: Function | None = None
 
 
 Candidates = tuple[tuple[str, Function, Predicate | None], ...]
@@ -85,7 +91,12 @@ _off = _kernels_are_off(os.environ.get("TALLOW_KERNELS", "on"))
 
 
 def kernel(
-    name: str, backend: str, accepts: Predicate | None = None, *, round_like: int | None = None
+    name: str,
+    backend: str,
+    accepts: Predicate | None = None,
+    *,
+    round_like: int | None = None,
+    into: Function | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated function as the kernel of the op `name` for `backend`, replacing an earlier one.
 
@@ -96,11 +107,13 @@ def kernel(
         round_like: for array implementations that compute in float32 or float64 only. If any argument is float16 or
             bfloat16, all such arguments are widened, the best kernel for float32 is called, and its first result is
             rounded to the dtype of the argument at this position.
+        into: does the same, and writes the value to an array, its last argument, which may be the first one. Without
+            it, `run_into` copies the value.
     """
 
     def register(fn: F) -> F:
         called = fn if round_like is None else widening(fn, partial(run, name), round_like)
-        KERNELS[name, backend] = Entry(backend, called, accepts)
+        KERNELS[name, backend] = Entry(backend, called, accepts, into)
         _candidates.clear()
         for limit in _limits.get(name, ()):
             limit.renew()
@@ -180,6 +193,21 @@ def run(name: str, *args: Any) -> Any:
     raise _unavailable(name, _device_type(args[0]), args)
 
 
+def run_into(name: str, out: np.ndarray[Any, Any], *args: Any) -> None:
+    """Write what `run` returns to an array of the CPU, which may be the first argument.
+
+    Raises:
+        KernelUnavailable: as in `run`.
+        ValueError: the value does not fit the shape of the array.
+    """
+    backend, fn = pick(name, "cpu", *args)
+    into = KERNELS[name, backend].into
+    if into is None:
+        out[...] = fn(*args)
+    else:
+        into(*args, out)
+
+
 def of_array(name: str) -> Callable[[Any], Any]:
     """Return a function of one NumPy array that does what `run` does, and does not unpack arguments for it."""
 
@@ -252,11 +280,6 @@ def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
 def enabled() -> bool:
     """Return whether kernels other than the array code may be chosen."""
     return not _off
-
-
-def may_choose(backend: str) -> bool:
-    """Return whether kernels of a backend may be chosen, subject to `off` and `require`."""
-    return _exclusion(backend) is None
 
 
 def names(backend: str) -> list[str]:
@@ -335,7 +358,7 @@ def _order(name: str, device_type: str) -> Candidates:
     if not _off:
         provide(device_type)
     return tuple(
-        (backend, *KERNELS[name, backend][1:])  # Python unpacks a plain tuple quicker than a named one
+        (backend, *KERNELS[name, backend][1:3])  # Python unpacks a plain tuple quicker than a named one
         for backend in _preference(device_type)
         if (name, backend) in KERNELS and _exclusion(backend) is None
     )

@@ -26,25 +26,25 @@ def log(x: Any) -> Any:
     return array_module(x).log(x) if hasattr(x, "dtype") else float(np.log(x))
 
 
-@kernel("add", "array")
+@kernel("add", "array", into=np.add)
 def add_array(a: Array | Scalar, b: Array | Scalar) -> Any:
     """Return a + b, broadcast."""
     return a + b
 
 
-@kernel("sub", "array")
+@kernel("sub", "array", into=np.subtract)
 def sub_array(a: Array | Scalar, b: Array | Scalar) -> Any:
     """Return a - b, broadcast."""
     return a - b
 
 
-@kernel("mul", "array")
+@kernel("mul", "array", into=np.multiply)
 def mul_array(a: Array | Scalar, b: Array | Scalar) -> Any:
     """Return a · b, broadcast."""
     return a * b
 
 
-@kernel("div", "array")
+@kernel("div", "array", into=np.divide)
 def div_array(a: Array | Scalar, b: Array | Scalar) -> Any:
     """Return a / b, broadcast."""
     return a / b

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tallow import devices, dtypes
+from tallow.kernels import kernel, run
+from tallow.kernels.table import Limit
 from tallow.ops.memory_format import dims_back, dims_in_memory, memory_format, preserve_format
 from tallow.ops.table import Array, Result, op
+
+kernel("cast_half", "array")(dtypes.array_cast)
+LIMIT = Limit("cast_half")
+
+
+def _cast_half(array: Array, to: dtypes.dtype) -> Array:
+    """Convert between float32, float16 and bfloat16 by the best kernel."""
+    return dtypes.array_cast(array, to) if array.size < LIMIT.size else run("cast_half", array, to)
+
+
+dtypes.CONVERTERS[np.ndarray] = _cast_half
 
 
 @op("", dtypes="keep", batched="elementwise")

@@ -52,6 +52,8 @@ OTHERS: list[tuple[str, Callable[[tl.Tensor], tl.Tensor]]] = [
     ("div", lambda x: 2 / x),
     ("mul", lambda x: x.detach().clone().mul_(x)),
     ("add", lambda x: x.detach().clone().add_(2)),
+    ("sub", lambda x: x.detach().clone().sub_(x)),
+    ("div", lambda x: x.detach().clone().div_(x)),
     ("relu", lambda x: x.detach().clone().relu_()),
     ("row_sums", lambda x: x.sum()),
     ("column_sums", lambda x: x.sum(0)),
@@ -62,6 +64,7 @@ OTHERS: list[tuple[str, Callable[[tl.Tensor], tl.Tensor]]] = [
     ("take_along", lambda x: x.max(0)[0]),
     ("formula", lambda x: F.hardswish(x)),
     ("formula", lambda x: tl.sub(2, x, alpha=3)),
+    ("cast_half", lambda x: x.half().to(x.dtype)),
 ]
 # Kernel -> an op whose backward calls it.
 BACKWARD: dict[str, Callable[[tl.Tensor], tl.Tensor]] = {
@@ -200,6 +203,30 @@ def test_explain_prints_the_smallest_size(capsys: pytest.CaptureFixture[str]) ->
     assert "takes a contiguous float32 array of at least 4,096 elements" in printed
 
 
+@enabled
+@pytest.mark.parametrize("operator", ["add", "sub", "mul", "div"])
+def test_a_kernel_of_large_arrays_computes_in_place(operator: str, counted: Any) -> None:
+    kernels.kernel(operator, "wasm", accepts=table.minimum(1000)(lambda a, b: a.size >= 1000))(lambda a, b: a * 0 + 7)
+    for n, is_large in ((8, False), (300, True)):
+        x = square(n)
+        expected = getattr(x, operator)(2)
+        assert tl.equal(getattr(x, operator + "_")(2), expected)
+        assert bool((x == 7).all()) == is_large
+
+
+@compiled
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+def test_kernels_write_to_memory_that_overlaps_an_operand(name: str) -> None:
+    entry, array = table.KERNELS[name, library.BACKEND], table.KERNELS[name, "array"]
+    n = entry.accepts.minimum + 3
+    numbers = np.random.default_rng(0).uniform(0.5, 1.5, n + 1).astype(np.float32)
+    for a, b, y in ((0, 1, 0), (1, 0, 1), (0, 0, 1), (1, 0, 0)):
+        memory, expected = numbers.copy(), numbers.copy()
+        for into, x in ((entry.into, memory), (array.into, expected)):
+            into(x[a : a + n], x[b : b + n], x[y : y + n])
+        np.testing.assert_array_equal(memory, expected)
+
+
 LIMITED = sorted(name for name in table._limits if (name, library.BACKEND) in table.KERNELS)
 
 
@@ -217,6 +244,8 @@ def operands(name: str, rng: np.random.Generator) -> tuple[int, tuple[Any, ...]]
         return a * c, (x, rng.integers(0, b, (a, c)), 1)
     if name == "formula":
         return x.size, (x, None, (x, 0.5))
+    if name == "cast_half":
+        return x.size, (x, tl.bfloat16)
     extra = {"running_sum": (1, False), "clamp_min": (0.0,), "clamp_max": (0.0,)}
     return x.size, (x > 0, x, x) if name == "select" else (x, *extra.get(name, ()))
 

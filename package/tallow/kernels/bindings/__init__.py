@@ -11,6 +11,7 @@ from tallow.kernels.bindings import (
     arithmetic,
     attention,
     axis_index,
+    casting,
     chain,
     channel_normalization,
     convolution,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tallow.dtypes import Array, Scalar
@@ -9,6 +11,7 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, is_plain
 from tallow.kernels.bindings.threads import ELEMENT, by_rows
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
+from tallow.kernels.on_arrays import address
 from tallow.kernels.table import kernel, minimum
 from tallow.kernels.threads import thread_count
 
@@ -32,37 +35,37 @@ def _is_large(a: Array | Scalar, b: Array | Scalar) -> bool:
     return type(b) in (float, int) or (isinstance(b, np.ndarray) and b.shape == a.shape and is_plain(b))
 
 
-def _compute(name: str, a: Array, b: Array | Scalar) -> Array:
+def _write(name: str, a: Array, b: Array | Scalar, y: Array) -> None:
+    """Compute into `y`: an operand, or memory that neither shares."""
     if not _is_large(a, b):
         raise ShapeError(
             f"{name}: the arrays are not float32 of one shape", hint="call kernels.run, which checks first"
         )
-    y = np.empty(a.shape, FLOAT32)
     is_array = isinstance(b, np.ndarray)
     number = 0.0 if is_array else float(b)
     by_rows(_functions[name], (y, a, b if is_array else None), a.size, ELEMENT * a.size, number)
+
+
+def _compute(name: str, a: Array, b: Array | Scalar) -> Array:
+    y = np.empty(a.shape, FLOAT32)
+    _write(name, a, b, y)
     return y
 
 
-@kernel("add", BACKEND, accepts=large_float32)
-def add(a: Array, b: Array | Scalar) -> Array:
-    """Return a + b, elementwise."""
-    return _compute("add", a, b)
+def _write_to_any(name: str, a: Array, b: Array | Scalar, y: Array) -> None:
+    if is_plain(y) and not any(isinstance(x, np.ndarray) and _overlaps(x, y) for x in (a, b)):
+        _write(name, a, b, y)
+    else:
+        y[...] = _compute(name, a, b)
 
 
-@kernel("sub", BACKEND, accepts=large_float32)
-def sub(a: Array, b: Array | Scalar) -> Array:
-    """Return a - b, elementwise."""
-    return _compute("sub", a, b)
+def _overlaps(x: Array, y: Array) -> bool:
+    """Return whether arrays share memory, but not element by element."""
+    return np.may_share_memory(x, y) and address(x) != address(y)
 
 
-@kernel("mul", BACKEND, accepts=large_float32)
-def mul(a: Array, b: Array | Scalar) -> Array:
-    """Return a · b, elementwise."""
-    return _compute("mul", a, b)
-
-
-@kernel("div", BACKEND, accepts=large_float32)
-def div(a: Array, b: Array | Scalar) -> Array:
-    """Return a / b, elementwise."""
-    return _compute("div", a, b)
+# a + b and so on, elementwise
+kernel("add", BACKEND, accepts=large_float32, into=partial(_write_to_any, "add"))(partial(_compute, "add"))
+kernel("sub", BACKEND, accepts=large_float32, into=partial(_write_to_any, "sub"))(partial(_compute, "sub"))
+kernel("mul", BACKEND, accepts=large_float32, into=partial(_write_to_any, "mul"))(partial(_compute, "mul"))
+kernel("div", BACKEND, accepts=large_float32, into=partial(_write_to_any, "div"))(partial(_compute, "div"))

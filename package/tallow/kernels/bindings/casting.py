@@ -1,4 +1,4 @@
-"""Conversions between float32 and halves, for tallow.dtypes; see src/{narrow_f32,linear_f16,linear_bf16}.c."""
+"""Conversions between float32 and halves; see src/{narrow_f32,linear_f16,linear_bf16}.c."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tallow.kernels.bindings.arrays import FLOAT32
 from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import ELEMENT, by_rows
 from tallow.kernels.library import BACKEND, INT, POINTER, SIZE, function
-from tallow.kernels.table import may_choose
+from tallow.kernels.table import kernel, minimum
 
 _narrow = function("tl_narrow_f32", None, POINTER, POINTER, SIZE, INT)
 _widen = {
@@ -19,16 +19,21 @@ _widen = {
 LEAST = 1 << 12  # elements; NumPy takes as long for fewer
 
 
-def convert(array: Array, to: Dtype) -> Array | None:
-    """Return a contiguous array converted from float32 to a half or back; None for other arrays and conversions."""
-    source, target, size = array.dtype, to.storage, array.size
-    if size < LEAST or not (target in HALVES if source == FLOAT32 else target == FLOAT32 and source in HALVES):
-        return None
-    if not (array.flags.c_contiguous and array.flags.aligned and may_choose(BACKEND)):
-        return None
-    y = np.empty(array.shape, target)
-    if source == FLOAT32:
-        by_rows(_narrow, (y, array), size, ELEMENT * size, DTYPES[target])
+@minimum(LEAST)
+def float32_or_halves(array: Array, to: Dtype) -> bool:
+    """A contiguous array of at least {minimum} elements, of float32 for a half or of a half for float32."""
+    source, target = array.dtype, to.storage
+    if array.size < LEAST or not (target in HALVES if source == FLOAT32 else target == FLOAT32 and source in HALVES):
+        return False
+    return bool(array.flags.c_contiguous and array.flags.aligned)
+
+
+@kernel("cast_half", BACKEND, accepts=float32_or_halves)
+def cast_half(array: Array, to: Dtype) -> Array:
+    """Return the array in another dtype."""
+    y = np.empty(array.shape, to.storage)
+    if array.dtype == FLOAT32:
+        by_rows(_narrow, (y, array), array.size, ELEMENT * array.size, DTYPES[y.dtype])
     else:
-        by_rows(_widen[source], (y, array), size, ELEMENT * size)
+        by_rows(_widen[array.dtype], (y, array), array.size, ELEMENT * array.size)
     return y

@@ -18,6 +18,7 @@ from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.joining import stack
 from tallow.tape.engine import LeafGrad, run_backward
 from tallow.tape.graph import Edge, Place, edge_to, gradient_dtype, place_of
+from tallow.tape.hooks import run_hooks
 from tallow.tape.modes import mode, no_grad
 
 
@@ -284,7 +285,7 @@ def grad(
                 f"grad: the differentiated Tensor at index {i} appears to not have been used in the graph",
                 hint="pass allow_unused=True if that is intended",
             )
-        result.append(tensor._run_hooks(g) if tensor._node is None else g)
+        result.append(run_hooks(tensor._hooks or {}, g) if tensor._node is None else g)
     return tuple(result)
 
 
@@ -346,11 +347,11 @@ def _derived_backward(tensors: tuple[Any, ...], grad_tensors: Any, inputs: Any) 
     store = GradStore()
     for tensor, g in arrived:
         g = g.to(tensor.dtype)
-        g = tensor._run_hooks(g) if tensor._node is None else g
-        tensor._grad = g if tensor._grad is None else tensor._grad + g
+        g = run_hooks(tensor._hooks or {}, g) if tensor._node is None else g
         store.insert(tensor, g)
-        for hook in list((tensor._post_hooks or {}).values()):
-            hook(tensor)
+        if not tensor.retains_grad:  # otherwise it has kept the gradient already
+            tensor._grad = g if tensor._grad is None else tensor._grad + g
+        tensor._run_post_hooks(g)
     return store
 
 

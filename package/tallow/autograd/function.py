@@ -5,10 +5,10 @@ A Function records a closure, as `tl.op` does, so one engine serves both. `tl.op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from types import FunctionType, MethodType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import cast, widen
 from tallow.errors import ArgumentTypeError, GraphError
-from tallow.tape.graph import FLOAT32, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
+from tallow.tape.graph import FLOAT32, Node, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
 from tallow.tape.modes import is_exporting, mode, no_grad
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +36,7 @@ class FunctionCtx:
         self._constant: tuple[Tensor, ...] = ()
         self._dirty: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._saves_results = False
+        self._results: dict[int, int] = {}  # place in `_saved` -> the index of the output that it is
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save inputs, outputs or None for backward. Overwriting a saved tensor before backward is then an error."""
@@ -46,6 +46,27 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """The tensors that forward saved."""
         return self._saved
+
+    def _keep_results(self, outputs: Sequence[Any]) -> None:
+        """Save outputs without their history: it refers to this context, and the cycle would keep both alive."""
+        saved = list(self._saved)
+        for place, t in enumerate(saved):
+            for index, y in enumerate(outputs):
+                if t is not None and t is y and not _is_in(y, self._constant):
+                    self._results[place], saved[place] = index, wrap(t.array)
+        self._saved = tuple(saved)
+
+    @contextmanager
+    def _connected_to(self, node: Node) -> Iterator[None]:
+        """Give the saved outputs their history, for a backward pass that is recorded."""
+        saved = self._saved
+        self._saved = tuple(
+            _as_output(t, node, self._results[place]) if place in self._results else t for place, t in enumerate(saved)
+        )
+        try:
+            yield
+        finally:
+            self._saved = saved
 
     def _read_in_backward(self) -> list[Any]:
         """Return the attributes that backward may read arrays of: not functions, which may hold anything."""
@@ -124,6 +145,15 @@ def _with_own_history(output: Any, args: Sequence[Any], ctx: FunctionCtx) -> Any
     return output
 
 
+def _as_output(saved: Any, node: Node, index: int) -> Tensor:
+    """Return a saved output with the history of the output."""
+    result = wrap(saved.array)
+    shape, dtype = result.array.shape, gradient_dtype(result.array)
+    if dtype.kind == "f":
+        result._node, result._requires_grad = Output(node, index, shape, dtype), True
+    return result
+
+
 def _is_in(tensor: Tensor, tensors: Sequence[Any]) -> bool:
     """Return whether the sequence holds this very tensor. `in` would compare elements."""
     return any(t is tensor for t in tensors)
@@ -134,24 +164,8 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
     edges = [edge_to(a) if isinstance(a, Tensor) else None for a in args]
     for dirty in ctx._dirty:
         _check_dirty(cls, dirty, outputs)
-    # Save outputs without their history: it refers to this context, and the cycle would keep both alive.
-    ctx._saves_results = any(t is not None and not _is_in(t, args) for t in ctx._saved)
-    ctx._saved = tuple(wrap(t.array) if t is not None and not _is_in(t, args) else t for t in ctx._saved)
-    like = [_Like(y) if isinstance(y, Tensor) else None for y in outputs]
-    count = len(args)  # the closure must not hold the arguments: only what forward saved has to stay as it is
-
-    def backward(*gs: Any) -> tuple[Any, ...]:
-        output_grads = [y and y.gradient(g, ctx._materialize) for y, g in zip(like, gs, strict=True)]
-        with no_grad():
-            result = cls.backward(ctx, *output_grads)
-        grads = result if isinstance(result, tuple) else (result,)
-        if len(grads) < count or any(g is not None for g in grads[count:]):
-            raise GraphError(
-                f"{cls.__name__}.backward returned {len(grads)} gradients for {count} arguments of apply",
-                hint="return one gradient for each argument, None for arguments without a gradient",
-            )
-        return tuple(None if g is None else widen(g.array) for g in grads[:count])
-
+    ctx._keep_results(outputs)
+    backward = FunctionBackward(cls, ctx, len(args), outputs)
     node = node_class(f"{cls.__name__}Backward")(cls.__name__, backward, edges, (), FLOAT32)
     node.outputs = []
     for index, y in enumerate(outputs):
@@ -177,6 +191,57 @@ def _check_dirty(cls: type[Function], dirty: Tensor, outputs: Sequence[Any]) -> 
         )
 
 
+class FunctionBackward:
+    """The closure of a Function. It does not hold the arguments: only what forward saved has to stay as it is."""
+
+    __slots__ = ("cls", "count", "ctx", "like")
+
+    def __init__(self, cls: type[Function], ctx: FunctionCtx, count: int, outputs: Sequence[Any]) -> None:
+        self.cls, self.ctx, self.count = cls, ctx, count
+        self.like = [_Like(y) if isinstance(y, Tensor) else None for y in outputs]
+
+    def __call__(self, *gs: Any) -> tuple[Any, ...]:
+        materialize = self.ctx._materialize
+        output_grads = [y and y.gradient(g, materialize) for y, g in zip(self.like, gs, strict=True)]
+        with no_grad():
+            grads = self._checked(self.cls.backward(self.ctx, *output_grads))
+        return tuple(None if g is None else widen(g.array) for g in grads)
+
+    def derived(self, node: Node, gs: Sequence[Any]) -> Sequence[Any]:
+        """Return the gradients of the arguments from those of the outputs, as tensors with a history."""
+        output_grads = [y and y.derived(g, self.ctx._materialize) for y, g in zip(self.like, gs, strict=True)]
+        is_once = getattr(self.cls.backward, "_is_once", False)
+        with self.ctx._connected_to(node), no_grad() if is_once else nullcontext():
+            grads = self._checked(self.cls.backward(self.ctx, *output_grads))
+        return [_raising(self.cls, g, output_grads) for g in grads] if is_once else grads
+
+    def _checked(self, result: Any) -> tuple[Any, ...]:
+        grads = result if isinstance(result, tuple) else (result,)
+        if len(grads) < self.count or any(g is not None for g in grads[self.count :]):
+            raise GraphError(
+                f"{self.cls.__name__}.backward returned {len(grads)} gradients for {self.count} arguments of apply",
+                hint="return one gradient for each argument, None for arguments without a gradient",
+            )
+        return grads[: self.count]
+
+
+def _raising(cls: type[Function], g: Tensor | None, output_grads: Sequence[Any]) -> Tensor | None:
+    """Return a gradient that raises GraphError when it is differentiated."""
+    if g is None:
+        return None
+
+    def backward(_: Any) -> NoReturn:
+        raise GraphError(
+            f"{cls.__name__}: trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+    result = wrap(g.array)
+    edges = [edge_to(h) for h in output_grads if h is not None]
+    result._node = node_class("Error")("error", backward, edges, g.array.shape, gradient_dtype(g.array))
+    result._requires_grad = True
+    return result
+
+
 class _Like:
     """The size, dtype and array module of an output, without its memory."""
 
@@ -188,6 +253,10 @@ class _Like:
         if g is None:
             return wrap(self.module.zeros(self.shape, self.dtype.storage)) if materialize else None
         return wrap(cast(np.asarray(g) if isinstance(g, np.generic) else g, self.dtype))
+
+    def derived(self, g: Tensor | None, materialize: bool) -> Tensor | None:
+        """As `gradient`, of a gradient with a history."""
+        return self.gradient(None, materialize) if g is None else g.to(self.dtype)
 
 
 def once_differentiable(function: F) -> F:

@@ -6,13 +6,14 @@ under the ops, see tallow.ops.second_order. Here is what their forms mean, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tallow.autograd.variables import arguments_of, no_rule, node_on, place_of_operand, unneeded_cells, variable
+from tallow.autograd.function import FunctionBackward
+from tallow.autograd.variables import arguments_of, no_rule, node_on, place_of_operand, unneeded_cells
 from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
 from tallow.dtypes import BY_STORAGE, Array
@@ -21,7 +22,7 @@ from tallow.ops.maps import linear_map
 from tallow.ops.second_order import Gradients, Rule
 from tallow.ops.table import OPS, Op
 from tallow.tape.engine import LeafGrad, Sweep, freed, materialize, run_backward
-from tallow.tape.graph import Edge, Node, Place, check_saved, edge_to, place_of
+from tallow.tape.graph import Edge, Node, Place, ViewBackward, ViewWriteBackward, check_saved, edge_to, place_of
 from tallow.tape.modes import enable_grad, mode
 
 NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops
@@ -69,27 +70,29 @@ class DerivedSweep(Sweep):
     fit = staticmethod(fit_tensor)
     new_leaf = DerivedLeaf
 
+    hooks_record = staticmethod(enable_grad)
+
+    def of_tensor(self, tensor: Tensor, like: Tensor | None = None) -> Tensor:
+        """Return the tensor, of the dtype of `like`."""
+        return tensor if like is None else tensor.to(like.dtype)
+
+    def materialized(self, node: Node, slots: list[Any]) -> Iterator[Any]:
+        """As `materialize`, with tensors."""
+        xp = array_module(*(None if slot is None else slot.physical().array for slot in slots))
+        return materialize(node, slots, lambda shape, dtype: from_array(xp.zeros(shape, dtype)))
+
     def send(self, node: Node, grad: Any, selective: bool) -> None:
         """Call the rule of a node's op, and add what it returns to the gradients of the operands."""
-        if node.backward is None:
-            raise freed(node)
-        if node.outputs is None:
-            gs = [grad]
-        else:
-            xp = array_module(*(None if slot is None else slot.physical().array for slot in grad))
-            gs = list(materialize(node, grad, lambda shape, dtype: from_array(xp.zeros(shape, dtype))))
-        for edge, g in zip(node.edges, gradients_of(node, gs), strict=False):
+        gs = [grad] if node.outputs is None else list(self.materialized(node, grad))
+        for edge, g in zip(node.edges, self.results_of(node, gs), strict=False):
             if edge is not None and g is not None and not (selective and not self.plan.needs(edge)):
                 self.add(edge, g, owned=False)
 
-    def run_hooks(self, node: Node, g: Any) -> Any:
-        """Call a node's hooks with the gradient of its outputs. Raises: UnsupportedError if one replaces it."""
-        arrays = g.array if node.outputs is None else [None if slot is None else slot.array for slot in g]
-        left = super().run_hooks(node, arrays if node.outputs is None else [*arrays])
-        pairs = [(left, arrays)] if node.outputs is None else zip(left, arrays, strict=True)
-        if any(after is not before for after, before in pairs):
-            raise no_rule(node, "a hook replaces it")
-        return g
+    def results_of(self, node: Node, output_grads: Sequence[Any]) -> list[Any]:
+        """Return what the rule of a node's op returns."""
+        if node.backward is None:
+            raise freed(node)
+        return list(gradients_of(node, output_grads))
 
     def _arrived(self, edge: Edge) -> Array | None:
         g = super()._arrived(edge)
@@ -101,9 +104,9 @@ def gradients_of(node: Node, gs: Sequence[Any]) -> Gradients:
 
     Raises:  UnsupportedError for a node without a rule, GraphError if a value that it has saved was overwritten
     """
-    for find in _OTHERS:
-        if (of_node := find(node)) is not None:
-            return of_node(node, gs)
+    other = _OTHERS.get(type(node.backward))
+    if other is not None:
+        return other(node, gs)
     op = OPS.get(node.op_name) or OPS.get(node.op_name.removesuffix("_"))
     if op is None or op.rule is None:
         raise no_rule(node)
@@ -226,62 +229,59 @@ def in_steps(gradient: Tensor, edges: Sequence[Edge | None]) -> Tensor:
 
     So a network of ReLUs has second derivatives.
     """
-    count, whole = len(edges), gradient.physical()
-    y = node_on(whole.array, "in_steps", lambda g: (g, *[None] * count), edge_to(whole), *edges)
+    whole = gradient.physical()
+    y = node_on(whole.array, "in_steps", InSteps(len(edges)), edge_to(whole), *edges)
     return y if whole is gradient else mode.batching.again(y, gradient)
 
 
-def _of_steps(node: Node) -> NodeRule | None:
-    return (lambda node, gs: gs) if node.op_name == "in_steps" else None
+class InSteps:
+    """The closure of `in_steps`: the gradient goes to its first operand alone."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __call__(self, g: Array) -> tuple[Any, ...]:
+        return (g, *[None] * self.count)
 
 
-def _of_view(node: Node) -> NodeRule | None:
-    """Return the rule of a view whose history was renewed: it is linear."""
-    if node.op_name != "as_view":
-        return None
-    to_base = variable(node.backward, "to_base")
-    return lambda node, gs: [linear_map.call(gs[0], to_base, to_base.adjoint)]
+def _of_steps(node: Node, gs: Sequence[Any]) -> Gradients:
+    return gs
 
 
-def _of_function(node: Node) -> NodeRule | None:
-    """Return the rule of a `Function`: its backward, recorded, with the history of the inputs that it has saved."""
-    cls, ctx = variable(node.backward, "cls"), variable(node.backward, "ctx")
-    if ctx is None:
-        return None
-    if getattr(cls.backward, "_is_once", False):
-        raise no_rule(node, "it is marked once_differentiable")
-    if ctx._saves_results or not ctx._materialize:
-        raise no_rule(node, "save inputs only, and let gradients be materialized")
-
-    def backward(node: Node, gs: Sequence[Any]) -> Gradients:
-        result = cls.backward(ctx, *gs)
-        check_saved(node, ())
-        return result if isinstance(result, tuple) else (result,)
-
-    return backward
+def _of_view(node: Node, gs: Sequence[Any]) -> Gradients:
+    """Return the gradient of a base from that of a view whose history was renewed: it is linear."""
+    to_base = node.backward.to_base  # type: ignore[union-attr]
+    return [linear_map.call(gs[0], to_base, to_base.adjoint)]
 
 
-def _of_view_write(node: Node) -> NodeRule | None:
-    """Return the rule of an op that has written into a view: of the view's base, and of the other operands.
+def _of_function(node: Node, gs: Sequence[Any]) -> Gradients:
+    """Return what the backward of a `Function` returns, recorded."""
+    assert isinstance(node.backward, FunctionBackward)
+    gradients = node.backward.derived(node, gs)
+    check_saved(node, ())
+    return gradients
+
+
+def _of_view_write(node: Node, gs: Sequence[Any]) -> Gradients:
+    """Return the gradients of an op that has written into a view: of the view's base, and of the other operands.
 
     The base's gradient is g, but the op's where the view lies.
 
     Raises:  UnsupportedError for an op that reads what it overwrites
     """
-    if variable(node.backward, "layout") is None:
-        return None
     op = OPS[node.op_name.removesuffix("_")]
     is_scaled = op.name in ("mul", "div") and all(edge is None for edge in node.edges[1:])
     if not is_scaled and op.name not in ("add", "sub") and (op.rule is None or op.rule.form != "moves"):
         raise no_rule(node, "it has written into a view")
-
-    def gradients(node: Node, gs: Sequence[Any]) -> Gradients:
-        found = _by_elements(node, gs[0])
-        check_saved(node, ())
-        return found
-
-    return gradients
+    found = _by_elements(node, gs[0])
+    check_saved(node, ())
+    return found
 
 
-# What finds the rule of a node that is no op, in this order.
-_OTHERS: tuple[Callable[[Node], NodeRule | None], ...] = (_of_function, _of_view, _of_view_write, _of_steps)
+# The rules of nodes that are no ops, by the type of what they have in place of an op's closure.
+_OTHERS: dict[type, NodeRule] = {
+    FunctionBackward: _of_function,
+    InSteps: _of_steps,
+    ViewBackward: _of_view,
+    ViewWriteBackward: _of_view_write,
+}

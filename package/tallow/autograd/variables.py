@@ -51,12 +51,6 @@ def _is_same(a: Any, b: Any) -> bool:
     return a is b or (type(a) is type(b) and type(a) in (int, float, str, bool, tuple) and a == b)
 
 
-def variable(closure: Any, name: str) -> Any:
-    """Return a variable of a closure itself; None if it has none of that name."""
-    names: tuple[str, ...] = getattr(closure, "__code__", no_rule.__code__).co_freevars
-    return closure.__closure__[names.index(name)].cell_contents if name in names else None
-
-
 def arguments_of(rule: Rule, op: Op, node: Node, like: Tensor) -> dict[str, Any]:
     """Return the variables that a rule takes, by name.
 

@@ -37,6 +37,7 @@ from tallow.ops.memory_format import (
 )
 from tallow.ops.memory_format import layout as Layout
 from tallow.tape.graph import Node, Output, refresh_view
+from tallow.tape.hooks import NodeHooks, RemovableHandle, run_hooks
 from tallow.tape.modes import mode
 from tallow.tape.views import Fields
 from tallow.tape.writes import owner_of, write_count
@@ -76,8 +77,9 @@ class Tensor(Methods):
     _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `tape.writes`
     _inference = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
-    _post_hooks: dict[int, Callable[[Tensor], None]] | None = None
-    _retained: RemovableHandle | None = None  # of the hook that keeps the gradient of a tensor that is not a leaf
+    _post_hooks: dict[int, Callable[[Tensor, Tensor], Any]] | None = None  # called with the leaf and the gradient
+    _retained: RemovableHandle | None = None  # of a tensor that is no leaf and keeps its gradient
+    _end: Callable[[], Any] | None = None  # a weak reference to the `AccumulateGrad` of a leaf
 
     __array_priority__ = 1000  # so that numpy_array + tensor calls the tensor's operator
     __hash__ = object.__hash__
@@ -442,6 +444,10 @@ class Tensor(Methods):
             refresh_view(self)
         return self._node is None
 
+    def _is_view(self) -> builtins.bool:
+        """Return whether the tensor is a view of another."""
+        return self._base is not None
+
     @property
     def grad_fn(self) -> Node | None:
         """The node of the op that made this tensor; None for a leaf."""
@@ -524,15 +530,19 @@ class Tensor(Methods):
         """Store the gradient of the tensor's current node in `.grad`; after an in-place write that is a new node."""
         if self._retained is not None:
             self._retained.remove()
-        reference = ref(self)  # weak, because the tensor refers to the node that holds the hook
+        hooks, index = self._node_hooks()
+        # Weak, because the tensor refers to the node that holds the hook.
+        self._retained = RemovableHandle(hooks.retained.setdefault(index, {}), ref(self))
 
-        def accumulate(g: Array) -> None:
-            tensor = reference()
-            if tensor is not None:
-                tensor._accumulate(g, owned=False)
+    def _node_hooks(self) -> tuple[NodeHooks, int]:
+        """Return the hooks of the node that made this tensor, and the index of the output."""
+        node = self._node
+        return (node.node.get_hooks(), node.index) if isinstance(node, Output) else (node.get_hooks(), 0)  # type: ignore[union-attr]
 
-        assert self._node is not None
-        self._retained = _add_node_hook(self._node, accumulate)
+    def _retain(self, grad: Tensor) -> None:
+        """Add a gradient to `.grad` of a tensor that is no leaf. Never in place: whoever has the former keeps it."""
+        grad = grad.to(self.dtype)
+        self._grad = grad.clone() if self._grad is None else self._grad + grad
 
     @property
     def retains_grad(self) -> builtins.bool:
@@ -544,10 +554,8 @@ class Tensor(Methods):
         if not self.requires_grad:
             raise GraphError("cannot register a hook on a tensor that doesn't require gradient")
         if self._node is not None:
-            handle = _add_node_hook(self._node, lambda g: _run_hook(hook, wrap(_array_of(g))).array)
-            if self._retained is not None:
-                self._keep_grad()  # again, because `.grad` is what all hooks leave
-            return handle
+            hooks, index = self._node_hooks()
+            return RemovableHandle(hooks.of_outputs.setdefault(index, {}), hook)
         if self._hooks is None:
             self._hooks = {}
         return RemovableHandle(self._hooks, hook)
@@ -556,14 +564,16 @@ class Tensor(Methods):
         """Call `hook` with this leaf each time its `.grad` has been filled."""
         if self._node is not None or not self._requires_grad:
             raise GraphError("post accumulate grad hooks are for leaf tensors that require grad")
+        return self._add_post_hook(lambda leaf, _: hook(leaf))
+
+    def _add_post_hook(self, hook: Callable[[Tensor, Tensor], Any]) -> RemovableHandle:
         if self._post_hooks is None:
             self._post_hooks = {}
         return RemovableHandle(self._post_hooks, hook)
 
-    def _run_hooks(self, grad: Tensor) -> Tensor:
-        for hook in list((self._hooks or {}).values()):
-            grad = _run_hook(hook, grad)
-        return grad
+    def _run_post_hooks(self, grad: Tensor) -> None:
+        for hook in list((self._post_hooks or {}).values()):
+            hook(self, grad)
 
     def _like(self, g: Array) -> Tensor:
         """Return a gradient array as a tensor of this tensor's dtype."""
@@ -580,19 +590,18 @@ class Tensor(Methods):
             g = _array_of(g)
             array = dtypes.cast(g, self.dtype)
         grad = wrap(array if owned or array is not g else array.copy())
-        if self._node is None and self._hooks:
-            grad = self._run_hooks(grad)
+        is_seen = self._node is None and self._hooks
+        if is_seen:
+            grad = run_hooks(self._hooks or {}, grad)
         if self._grad is None:
-            self._grad = grad
+            self._grad = wrap(grad.array.copy()) if is_seen else grad  # a hook may keep what it has seen
         else:
             total = self._grad.array
             if total.dtype in dtypes.HALVES:
                 total[...] = dtypes.cast(dtypes.widen(total) + dtypes.widen(grad.array), self.dtype)
             else:
                 total += grad.array
-        if self._post_hooks:
-            for hook in list(self._post_hooks.values()):
-                hook(self)
+        self._run_post_hooks(grad)
         return grad
 
     if TYPE_CHECKING:  # added to the class by public_api.py
@@ -660,48 +669,4 @@ def _unpickle(cls: type[Tensor], array: Array, device: str, requires_grad: bool)
     return cls._rebuild(devices.move(dtypes.cast(array, dtypes.dtype_of(array)), devices.device(device)), requires_grad)
 
 
-def _run_hook(hook: Callable[[Tensor], Tensor | None], grad: Tensor) -> Tensor:
-    """Return the gradient, or the tensor that the hook returns in its place."""
-    replacement = hook(grad)
-    if replacement is None:
-        return grad
-    if not isinstance(replacement, Tensor):
-        raise ArgumentTypeError(f"a hook must return a Tensor or None, not {type(replacement).__name__}")
-    if replacement.array.shape != grad.array.shape:
-        raise GraphError(
-            f"a hook has changed the shape of a gradient, from {tuple(grad.shape)} to {tuple(replacement.shape)}"
-        )
-    return replacement
-
-
-class RemovableHandle:
-    """A handle that removes a hook: `handle.remove()`. `prepend` puts the hook before those there are."""
-
-    _next = 0
-
-    def __init__(self, hooks: dict[int, Any], hook: Any, prepend: bool = False) -> None:
-        RemovableHandle._next += 1
-        self.id = RemovableHandle._next
-        self._hooks = hooks
-        before = list(hooks) if prepend else ()
-        hooks[self.id] = hook
-        for key in before:  # in place, because the handle removes the hook from this very dict
-            hooks[key] = hooks.pop(key)
-
-    def remove(self) -> None:
-        """Remove the hook."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.remove()
-
-
-def _add_node_hook(edge: Node | Output, hook: Callable[[Array], Array | None]) -> RemovableHandle:
-    """Call `hook` with the gradient that arrives at an edge."""
-    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
-    if node.hooks is None:
-        node.hooks = {}
-    return RemovableHandle(node.hooks.setdefault(index, {}), hook)
+NodeHooks.tensor_of = staticmethod(lambda g: wrap(_array_of(g)))

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.autograd.function import Function
-from tallow.core.tensor import RemovableHandle, Tensor
+from tallow.core.tensor import Tensor
+from tallow.tape.hooks import RemovableHandle
 
 Grads = tuple[Tensor | None, ...]
 Hook = Callable[..., Any]
@@ -61,8 +62,9 @@ def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
 class BackwardHooks:
     """Backward hooks for one call of a module, by identity functions ("gates") around its forward.
 
-    In backward, gradients pass the gate behind the outputs first (`_on_outputs`) and the gate before the inputs last
-    (`_on_inputs`). If no input requires a gradient there is no second gate, and the hooks run at the first.
+    They are hooks of the gates' nodes. In backward, gradients pass the gate behind the outputs first (`_on_outputs`)
+    and the gate before the inputs last (`_on_inputs`). If no input requires a gradient there is no second gate, and the
+    hooks run at the first.
     """
 
     def __init__(self, module: Any, pre_hooks: list[Hook], hooks: list[Hook]) -> None:
@@ -74,16 +76,22 @@ class BackwardHooks:
     def before(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the arguments of forward, passed through a gate."""
         self.number_of_inputs = len(args)
-        self.inputs_have_gradients = any(isinstance(a, Tensor) and a.requires_grad for a in args)
-        return _Gate.apply(self._on_inputs, True, *args) if self.inputs_have_gradients else args
+        node = None
+        if any(isinstance(a, Tensor) and a.requires_grad for a in args):
+            args, node = _through_gate(args)
+        self.inputs_have_gradients = node is not None
+        if node is not None:
+            node.register_hook(lambda grads, _: self._on_inputs(grads))
+        return args
 
     def after(self, result: Any) -> Any:
         """Return the result of forward, passed through a gate."""
-        if isinstance(result, Tensor):
-            return _Gate.apply(self._on_outputs, False, result)[0]
-        if type(result) in (tuple, list):
-            return type(result)(_Gate.apply(self._on_outputs, False, *result))
-        return result  # as in PyTorch, hooks do not see tensors in other containers
+        if not isinstance(result, Tensor) and type(result) not in (tuple, list):
+            return result  # as in PyTorch, hooks do not see tensors in other containers
+        outputs, node = _through_gate((result,) if isinstance(result, Tensor) else tuple(result))
+        if node is not None:
+            node.register_prehook(self._on_outputs)
+        return outputs[0] if isinstance(result, Tensor) else type(result)(outputs)
 
     def _on_outputs(self, grads: Grads) -> Grads:
         for hook in self.pre_hooks:
@@ -106,19 +114,25 @@ def _replaced(grads: Grads, returned: Any) -> Grads:
     return returned if isinstance(returned, tuple) else (returned,)
 
 
-class _Gate(Function):
-    """The identity, which hands the gradients to a function as they pass."""
+def _through_gate(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+    """Return tensors and other values as they come out of a gate, and its node; None if none requires a gradient."""
+    outputs = BackwardHookFunction.apply(*values)
+    return outputs, next((y.grad_fn for y in outputs if isinstance(y, Tensor) and y.requires_grad), None)
+
+
+class BackwardHookFunction(Function):
+    """The identity, whose node has the hooks. Its name is PyTorch's, because users see it in `grad_fn`."""
 
     @staticmethod
-    def forward(ctx: Any, on_gradients: Callable[[Grads], Grads], zeros_for_none: bool, *tensors: Any) -> Any:
-        ctx.on_gradients = on_gradients
-        ctx.set_materialize_grads(zeros_for_none)
-        ctx.mark_non_differentiable(*(t for t in tensors if isinstance(t, Tensor) and not t.requires_grad))
-        return tensors
+    def forward(ctx: Any, *values: Any) -> Any:
+        """Return the values."""
+        ctx.mark_non_differentiable(*(t for t in values if isinstance(t, Tensor) and not t.requires_grad))
+        return values
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
-        return None, None, *ctx.on_gradients(grads)
+        """Return the gradients."""
+        return grads
 
 
 class Hooked:

@@ -10,9 +10,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tallow.core.tensor import RemovableHandle, Tensor
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.nn.state import IncompatibleKeys, assign_value, misfit, wrong_shape
+from tallow.tape.hooks import RemovableHandle
 
 Hooks = dict[int, Callable[..., Any]]
 EXTRA_STATE = "_extra_state"

@@ -25,7 +25,7 @@ dtypes.CONVERTERS[np.ndarray] = _cast_half
 @op("", dtypes="keep", batched="elementwise")
 def to_dtype(input: Array, dtype: dtypes.dtype) -> Result:
     """Convert the elements to `dtype`; the gradient is converted back."""
-    return dtypes.cast(input, dtype), lambda g: (g[...],)
+    return dtypes.cast(input, dtype), lambda g: (g,)
 
 
 to_dtype.second(lambda g: [g])
@@ -41,7 +41,7 @@ def to_device(input: Array, device: devices.device, non_blocking: bool = False) 
 @op(dtypes="keep", batched="itself")
 def clone(input: Array, *, memory_format: memory_format | None = None) -> Result:
     """Return a copy, in the memory order of the input unless `memory_format` names another."""
-    return ordered_copy(input, preserve_format if memory_format is None else memory_format), lambda g: (g[...],)
+    return ordered_copy(input, preserve_format if memory_format is None else memory_format), lambda g: (g,)
 
 
 clone.second(lambda g: [g])

@@ -16,13 +16,14 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.core.apply import check_writable
-from tallow.core.tensor import RemovableHandle, Tensor, wrap
+from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.optim.saved_state import Group as Group
 from tallow.optim.saved_state import SavedState
 from tallow.tape.graph import note_write
+from tallow.tape.hooks import RemovableHandle
 from tallow.tape.modes import enable_grad
 
 Closure = Callable[[], Any]

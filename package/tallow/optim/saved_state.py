@@ -9,10 +9,11 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from tallow import devices, dtypes
-from tallow.core.tensor import RemovableHandle, Tensor, wrap
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError
 from tallow.optim.moments import scalar
 from tallow.optim.state_checks import number_fault, option_fault
+from tallow.tape.hooks import RemovableHandle
 
 Group = dict[str, Any]
 

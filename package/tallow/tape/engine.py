@@ -13,6 +13,7 @@ float32 and are rounded once, on arrival; tallow.ops.half_gradients describes th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from operator import attrgetter
 from sys import getrefcount
 from types import FunctionType, SimpleNamespace
@@ -23,12 +24,13 @@ from numpy import ndarray
 
 from tallow import devices
 from tallow.devices import array_module
-from tallow.dtypes import Array
+from tallow.dtypes import Array, widen
 from tallow.errors import GraphError
 from tallow.ops.half_gradients import Roundable, dtype_read
 from tallow.tape.broadcast import fit
 from tallow.tape.graph import FLOAT32, Edge, Node, Output, Place, check_writes, gradient_dtype, place_of
-from tallow.tape.modes import mode
+from tallow.tape.hooks import SeenTensors
+from tallow.tape.modes import mode, no_grad
 from tallow.tape.writes import writes
 
 Root = tuple[Edge, Array]  # an output to differentiate, and the gradient to start from
@@ -195,9 +197,10 @@ class Sweep:
         latest: the results of the last closure. They are kept until the next closure has allocated its own: the C
             allocator would return freed memory to the system, only to take it again page by page.
         rounded: nodes and leaves whose gradient is written in a half at once, see `_reading_rounded`.
+        seen: the tensors that hooks have seen.
     """
 
-    __slots__ = ("caught", "grads", "latest", "leaves", "plan", "retain_graph", "rounded", "several_devices")
+    __slots__ = ("caught", "grads", "latest", "leaves", "plan", "retain_graph", "rounded", "seen", "several_devices")
     fit = staticmethod(fit)
     new_leaf: type[LeafGrad] = LeafGrad
 
@@ -210,6 +213,7 @@ class Sweep:
         self.caught: dict[Place, Array | None] = dict.fromkeys(plan.met)
         self.latest: Sequence[Any] = ()
         self.rounded: dict[Edge, np.dtype[Any]] = {}
+        self.seen = SeenTensors()
 
     def run(self, fill: Callable[[LeafGrad], None] | None) -> None:
         """Run every planned node that gets a gradient."""
@@ -220,13 +224,72 @@ class Sweep:
             grad = grads.pop(node, None)
             if grad is not None:
                 if node.hooks is not None:
-                    grad = self.run_hooks(node, grad)
-                if not selective or self._catch(node, grad):
+                    self._run_hooked(node, grad, send)
+                elif not selective or self._catch(node, grad):
                     send(node, grad, selective)
             if hooked:
                 for leaf in hooked.get(node, ()):
                     if id(leaf) in self.leaves:
                         fill(self.leaves.pop(id(leaf)))  # type: ignore[misc]
+
+    def _run_hooked(self, node: Node, grad: Any, send: Callable[..., None]) -> None:
+        """Run a node with hooks, which see each gradient as one tensor."""
+        hooks, selective = node.hooks, self.plan.targets is not None
+        assert hooks is not None
+        arrived = [grad] if node.outputs is None else grad
+        with self.hooks_record():
+            seen = self.seen.of(arrived)
+            left = hooks.run(seen)
+            self.seen.keep_marked(seen)
+            grad = self._after_hooks(node, arrived, seen, left)
+            if selective and not self._catch(node, grad):
+                return
+            if hooks.before:
+                passed, seen = [grad] if node.outputs is None else grad, left
+                left = list(hooks.run_before(left))
+                grad = self._after_hooks(node, passed, seen, left)
+        if not hooks.after:
+            send(node, grad, selective)
+            return
+        results = self.results_of(node, [grad] if node.outputs is None else list(self.materialized(node, grad)))
+        with self.hooks_record():
+            grad_inputs = hooks.run_after(self.seen.of(results), left)
+        for edge, g in zip(node.edges, grad_inputs, strict=False):
+            if edge is not None and g is not None and not (selective and not self.plan.needs(edge)):
+                self.add(edge, self.of_tensor(g), owned=False)
+        if not self.retain_graph:
+            node.backward = None
+            node.edges = ()
+
+    def _after_hooks(self, node: Node, grads: Sequence[Any], seen: Sequence[Any], left: Sequence[Any]) -> Any:
+        """Return the gradients of a node's outputs after hooks, which have `left` some in place of those `seen`."""
+        result = [
+            g if after is before or after is None else self.of_tensor(after, g)
+            for g, before, after in zip(grads, seen, left, strict=True)
+        ]
+        return result[0] if node.outputs is None else result
+
+    def results_of(self, node: Node, output_grads: Sequence[Any]) -> list[Any]:
+        """Return what a node sends to each of its edges, complete and of their shapes; None where there is none.
+
+        A `Function` may compute gradients of constants, which its hooks see.
+        """
+        if node.backward is None:
+            raise freed(node)
+        results = node.backward(*output_grads)
+        check_writes(node, results)
+        is_op = type(node.backward) is FunctionType
+        return [
+            None if g is None or (edge is None and is_op) else self._complete(g, edge)
+            for edge, g in zip(node.edges, results, strict=False)
+        ]
+
+    def _complete(self, g: Any, edge: Edge | None) -> Array | None:
+        if edge is None:
+            return g
+        g = g() if type(g) is FunctionType else self._resolve(g, edge, False)
+        shape = edge.shape if isinstance(edge, Node | Output) else edge.array.shape
+        return None if g is None else self.fit(g, shape, g.dtype)
 
     def _catch(self, node: Node, grad: Any) -> bool:
         """Keep the target gradients of a node's outputs. Return whether the node has to run."""
@@ -304,9 +367,18 @@ class Sweep:
             self.rounded.update(_reading_rounded(edge, self.plan.targets, self.leaves))
         return g.compute(self.rounded.get(edge, FLOAT32))
 
-    def run_hooks(self, node: Node, g: Any) -> Any:
-        """Return the gradient of a node's outputs as its hooks leave it."""
-        return _run_node_hooks(node, g)
+    hooks_record: Callable[[], AbstractContextManager[None]] = staticmethod(
+        no_grad
+    )  # what hooks compute is recorded only where the sweep is
+
+    def of_tensor(self, tensor: Any, like: Any = None) -> Any:
+        """Return a gradient that a hook has returned as one of the sweep, of the dtype of `like`."""
+        array = widen(tensor.array)
+        return array if like is None else array.astype(like.dtype, copy=False)
+
+    def materialized(self, node: Node, slots: list[Any]) -> Iterator[Any]:
+        """As `materialize`."""
+        return materialize(node, slots)
 
     def add(self, edge: Edge, g: Array, owned: bool) -> None:
         """Add a gradient to what has arrived at an edge. `owned`: no other object refers to the array."""
@@ -379,19 +451,3 @@ def materialize(node: Node, slots: list[Any], zeros: Callable[..., Any] | None =
     zeros = zeros or array_module(*slots).zeros
     for slot, (shape, dtype) in zip(slots, node.outputs or (), strict=True):
         yield slot if slot is not None else zeros(shape, dtype) if dtype.kind == "f" else None
-
-
-def _run_node_hooks(node: Node, g: Any) -> Any:
-    """Return the gradient of a node's outputs as its hooks leave it."""
-    for index, hooks in (node.hooks or {}).items():
-        slot = g if node.outputs is None else g[index]
-        if slot is None:
-            continue
-        for hook in list(hooks.values()):
-            replacement = hook(slot)
-            slot = slot if replacement is None else replacement
-        if node.outputs is None:
-            g = slot
-        else:
-            g[index] = slot
-    return g

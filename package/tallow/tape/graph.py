@@ -14,19 +14,21 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from tallow.dtypes import HALVES, Array
 from tallow.errors import GraphError
+from tallow.tape.hooks import Hook, NodeHooks, RemovableHandle, replaced
 from tallow.tape.modes import mode
 from tallow.tape.names import name_of
 from tallow.tape.saved import saved_arrays, unread_variables
-from tallow.tape.views import Layout, View, of_base
+from tallow.tape.views import Layout, ToBase, View, of_base
 from tallow.tape.writes import last_write, note, owner_of, writes
 
 FLOAT32 = np.dtype(np.float32)
-_next_in_sequence = count(1).__next__
+next_in_sequence = count(1).__next__  # the number of an op or a write; later ones have higher numbers
 Edge = Any  # Node | Output | a leaf Tensor
 Shape = tuple[int, ...]
 Place = tuple[int, int]  # a key for the gradient that arrives at an edge, see `place_of`
@@ -40,7 +42,7 @@ class Node:
         sequence: number of the op in order of recording; later ops come first in backward.
         shape, dtype: of the gradient of its output.
         outputs: None for an op with one output, else the (shape, dtype) of each output's gradient.
-        hooks: output index -> hooks.
+        hooks: of the node, and of the tensors that it made.
         reads_per_operand: as `Op.reads_per_operand`.
     """
 
@@ -73,9 +75,9 @@ class Node:
         self.shape = shape
         self.dtype = dtype
         self.reads_per_operand = reads_per_operand
-        self.sequence: int = _next_in_sequence()
+        self.sequence: int = next_in_sequence()
         self.outputs: list[tuple[Shape, np.dtype[Any]]] | None = None
-        self.hooks: dict[int, dict[int, Callable[[Array], Array | None]]] | None = None
+        self.hooks: NodeHooks | None = None
 
     def named(self) -> Node:
         """Return this node, as an instance of a class with PyTorch's name for it.
@@ -89,6 +91,20 @@ class Node:
     def name(self) -> str:
         """Return the name as PyTorch writes it, such as MulBackward0."""
         return type(self.named()).__name__
+
+    def get_hooks(self) -> NodeHooks:
+        """Return the hooks, to add one."""
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
+
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before the node runs in backward. A tuple that it returns replaces them."""
+        return RemovableHandle(self.get_hooks().before, hook)
+
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` when the node has run. A tuple that it returns replaces the former."""
+        return RemovableHandle(self.get_hooks().after, hook)
 
     def __del__(self) -> None:
         if self.edges:
@@ -115,13 +131,13 @@ def node_class(name: str) -> type[Node]:
 
 
 class AccumulateGrad:
-    """The end of the graph at a leaf. Equal to each other for the same leaf.
+    """The end of the graph at a leaf: one object for a leaf, as long as anyone holds it.
 
     Attributes:
         variable: the leaf.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("__weakref__", "variable")
     next_functions = ()
 
     def __init__(self, variable: Any) -> None:
@@ -131,14 +147,25 @@ class AccumulateGrad:
         """Return the name as PyTorch writes it."""
         return "torch::autograd::AccumulateGrad"
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and self.variable is other.variable
+    def register_prehook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook((gradient,))` before it is added to `.grad`. A tensor, or a tuple of one, replaces it."""
+        return self.variable.register_hook(lambda g: replaced([g], hook((g,)))[0])
 
-    def __hash__(self) -> int:
-        return id(self.variable)
+    def register_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook((), (gradient,))` when `.grad` has been filled."""
+        return self.variable._add_post_hook(lambda _, grad: hook((), (grad,)))
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def end_at(leaf: Any) -> AccumulateGrad:
+    """Return the end of the graph at a leaf."""
+    end = None if leaf._end is None else leaf._end()
+    if end is None:
+        end = AccumulateGrad(leaf)
+        leaf._end = ref(end)
+    return end
 
 
 def _function_and_index(edge: Edge | None) -> tuple[Node | AccumulateGrad | None, int]:
@@ -146,7 +173,7 @@ def _function_and_index(edge: Edge | None) -> tuple[Node | AccumulateGrad | None
         return None, 0
     if isinstance(edge, Output):
         return edge.node.named(), edge.index
-    return (edge.named() if isinstance(edge, Node) else AccumulateGrad(edge)), 0
+    return (edge.named() if isinstance(edge, Node) else end_at(edge)), 0
 
 
 class _Dying(list[Sequence["Edge | None"]]):
@@ -227,7 +254,7 @@ def refresh_view(tensor: Any) -> None:
         return
     to_base = _view_of_base(tensor).backward_to(base.array)
     array = tensor.array
-    tensor._node = Node("as_view", lambda g: (to_base(g),), (edge_to(base),), array.shape, gradient_dtype(array))
+    tensor._node = Node("as_view", ViewBackward(to_base), (edge_to(base),), array.shape, gradient_dtype(array))
     tensor._requires_grad = True
     tensor._base_node = base._node
     if tensor._retained is not None:
@@ -239,6 +266,39 @@ def _view_of_base(tensor: Any) -> View:
     if tensor._base._view is not None:
         tensor._view = of_base(tensor._view, tensor._base._view)
     return View(*tensor._view)
+
+
+class ViewBackward:
+    """The closure of a view whose history was renewed."""
+
+    __slots__ = ("to_base",)
+
+    def __init__(self, to_base: ToBase) -> None:
+        self.to_base = to_base
+
+    def __call__(self, g: Array) -> tuple[Array]:
+        return (self.to_base(g),)
+
+
+class ViewWriteBackward:
+    """The closure of an op that has written into a view, as an op of the view's base.
+
+    The base's gradient passes unchanged, except where the view lies: there it goes through the op.
+    """
+
+    __slots__ = ("backward", "layout", "view")
+
+    def __init__(self, view: View, layout: Layout, backward: Callable[..., tuple[Any, ...]]) -> None:
+        self.view, self.layout, self.backward = view, layout, backward
+
+    def __call__(self, g: Array) -> tuple[Any, ...]:
+        base_grad = self.layout.copy(g)  # in the base's order in memory, as the view may not be possible in another
+        view_grad = self.view.of(base_grad)
+        former, *others = self.backward(view_grad.copy())
+        if callable(former):
+            former = former()
+        view_grad[...] = 0 if former is None else former
+        return (base_grad, *others)
 
 
 def rebase(
@@ -263,19 +323,7 @@ def rebase(
         if tensor._retained is not None:
             tensor._keep_grad()
     else:
-        view, layout = _view_of_base(tensor), Layout(base.array)
-
-        def backward_through_base(g: Array) -> tuple[Any, ...]:
-            # The base's gradient passes unchanged, except where the view lies: there it goes through the op. The copy
-            # has the base's order in memory, because the view may not be possible in another.
-            base_grad = layout.copy(g)
-            view_grad = view.of(base_grad)
-            former, *others = backward(view_grad.copy())
-            if callable(former):
-                former = former()
-            view_grad[...] = 0 if former is None else former
-            return (base_grad, *others)
-
+        backward_through_base = ViewWriteBackward(_view_of_base(tensor), Layout(base.array), backward)
         array = base.array
         base._node = node_class("CopySlices")(
             op_name, backward_through_base, [edge_to(base), *edges[1:]], array.shape, gradient_dtype(array)
@@ -329,7 +377,7 @@ def note_write(tensor: Any) -> None:
         writes.hidden += 1
     elif array.base is not None:
         array = owner_of(array)
-    note(array, _next_in_sequence())
+    note(array, next_in_sequence())
 
 
 def check_writes(node: Node, results: Sequence[Any]) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from tallow.autograd import enable_grad, grad, is_grad_enabled
 from tallow.autograd.function import Function
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.lazy_names import names_of
 from tallow.random import default_generator
-from tallow.tape.graph import Node, Output
+from tallow.tape.graph import Edge, Node, Output, edge_to, next_in_sequence, place_of
 from tallow.tape.modes import is_exporting, mode
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
@@ -46,12 +48,12 @@ def checkpoint(
     if not is_grad_enabled() or mode.batching is not None or is_exporting():
         with first:
             return function(*args, **kwargs)
-    segment = _Segment(function, args, kwargs, preserve_rng_state, again)
+    segment, start = _Segment(function, args, kwargs, preserve_rng_state, again), next_in_sequence()
     with first:
         result = segment.run()
     outputs = result if isinstance(result, tuple) else (result,)
     own = set(map(id, segment.inputs))
-    used = [leaf for leaf in _leaves_behind(outputs) if id(leaf) not in own]
+    used = [_at(edge) for edge in _edges_behind(outputs, start) if id(edge) not in own]
     segment.outputs = tuple(t.detach() if isinstance(t, Tensor) else t for t in outputs)
     returned = _Recomputed.apply(segment, *segment.tensors, *used)
     return returned if isinstance(result, tuple) else returned[0]
@@ -85,20 +87,27 @@ class _Segment:
 
     def run(self) -> Any:
         """Call the function on leaves, so that its graph ends at its arguments."""
-        self.inputs = [t.detach().requires_grad_(t.requires_grad) for t in self.tensors]
+        return self.run_on([t.detach().requires_grad_(t.requires_grad) for t in self.tensors])
+
+    def run_on(self, tensors: list[Tensor]) -> Any:
+        """Call the function on these tensors in place of the arguments."""
+        self.inputs = tensors
         inputs = iter(self.inputs)
         with enable_grad():
             return self.function(*(next(inputs) if isinstance(a, Tensor) else a for a in self.args), **self.kwargs)
 
     def run_again(self) -> tuple[Any, ...]:
-        """Call the function again, with the random state and autocast of the first call. Return the outputs."""
+        """Call the function again, with the random state and autocast of the first call. Return the outputs.
+
+        In a backward pass that is recorded, the outputs are parts of the outer graph.
+        """
         outside, autocast = default_generator.get_state(), mode.autocast
         if self.random_state is not None:
             default_generator.set_state(self.random_state)
         mode.autocast = self.autocast
         try:
             with self.context:
-                result = self.run()
+                result = self.run_on([t.view_as(t) for t in self.tensors]) if mode.recording else self.run()
         finally:
             mode.autocast = autocast
             if self.random_state is not None:
@@ -126,25 +135,37 @@ class _Recomputed(Function):
             if g is not None and isinstance(y, Tensor) and y.requires_grad
         ]
         leaves = [t for t in (*ctx.segment.inputs, *ctx.used) if t.requires_grad]
-        leaf_grads = iter(grad([y for y, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True))
+        found = grad(
+            [y for y, _ in pairs], leaves, [g for _, g in pairs], allow_unused=True, create_graph=mode.recording
+        )
+        leaf_grads = iter(found)
         return None, *(next(leaf_grads) if t.requires_grad else None for t in (*ctx.segment.inputs, *ctx.used))
 
 
-def _leaves_behind(outputs: Sequence[Any]) -> Iterator[Tensor]:
-    """Yield the leaves that the outputs depend on, each once."""
-    pending = [t._node or t for t in outputs if isinstance(t, Tensor) and t.requires_grad]
+def _edges_behind(outputs: Sequence[Any], start: int) -> Iterator[Edge]:
+    """Yield what the outputs depend on, each once: leaves, and outputs of ops that were recorded before `start`."""
+    pending = [edge_to(t) for t in outputs if isinstance(t, Tensor)]
     seen = set()
     while pending:
         edge = pending.pop()
-        if isinstance(edge, Output):
-            edge = edge.node
-        if id(edge) in seen:
+        if edge is None or place_of(edge) in seen:
             continue
-        seen.add(id(edge))
-        if isinstance(edge, Node):
-            pending += [e for e in edge.edges if e is not None]
+        seen.add(place_of(edge))
+        node = edge.node if isinstance(edge, Output) else edge
+        if isinstance(node, Node) and node.sequence > start:
+            pending += node.edges
         else:
             yield edge
+
+
+def _at(edge: Edge) -> Tensor:
+    """Return a tensor whose gradient goes to an edge: the leaf, or one without memory."""
+    if not isinstance(edge, Node | Output):
+        leaf: Tensor = edge
+        return leaf
+    tensor = wrap(np.broadcast_to(np.zeros((), edge.dtype), edge.shape))
+    tensor._node, tensor._requires_grad = edge, True
+    return tensor
 
 
 def checkpoint_sequential(

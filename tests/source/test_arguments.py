@@ -133,6 +133,9 @@ UNUSED: dict[str, dict[str, str]] = {
         "text.piece_vocabularies.plain": "tokens config",
         "text.template_sandbox.Sandbox.call": "context",
     },
+    "a name that does nothing here, as its docstring says, so that programs for PyTorch run": {
+        "compat.torch.*": "*",
+    },
     "one of its jobs is to swallow them": {
         "fx.graph_module.GraphModule.__new__": "args kwargs",
         "jit.ignore": "kwargs",

@@ -5,7 +5,6 @@ from __future__ import annotations
 # Written as entry points are: "module", or "module:object" where tallow has an object in place of a module.
 MODULES = {
     "torch": "tallow",
-    "torch._C": "tallow.compat.c_names",
     "torch.accelerator": "tallow.accelerator",
     "torch.amp": "tallow.amp",
     "torch.amp.autocast_mode": "tallow.amp.autocast_mode",
@@ -17,6 +16,7 @@ MODULES = {
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck",
     "torch.autograd.variable": "tallow.autograd",
     "torch.backends": "tallow.backends",
+    "torch.classes": "tallow.compat.torch._ops:classes",
     "torch.compiler": "tallow.compiler",
     "torch.cuda": "tallow.cuda",
     "torch.cuda.amp": "tallow.cuda.amp",
@@ -62,6 +62,7 @@ MODULES = {
     "torch.nn.utils": "tallow.nn.utils",
     "torch.nn.utils.parametrizations": "tallow.nn.utils.parametrizations",
     "torch.nn.utils.parametrize": "tallow.nn.utils.parametrize",
+    "torch.ops": "tallow.compat.torch._ops:ops",
     "torch.optim": "tallow.optim",
     "torch.optim.lr_scheduler": "tallow.optim.lr_scheduler",
     "torch.optim.swa_utils": "tallow.optim.swa_utils",

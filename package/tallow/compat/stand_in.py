@@ -1,12 +1,19 @@
-"""tallow under the name `torch`: a finder for `sys.meta_path`, and the modules that it creates."""
+"""tallow under the name `torch`: a finder for `sys.meta_path`, and the modules that it creates.
+
+`MODULES` names the tallow module for a module of PyTorch. The folder `torch`, the room of the stand-in, has the names
+that only programs written for PyTorch need: its file `utils/hooks.py` is `torch.utils.hooks`. A module that has both
+takes a name from the room first.
+"""
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Self
 
@@ -22,28 +29,30 @@ class StandIn(ModuleType):
     Setting an attribute sets it on tallow: `torch.backends.cudnn.benchmark = True`.
     """
 
-    __tallow__: Any  # the tallow module or object that it stands for
+    __homes__: list[Any]  # where its names are: a module of the room, the tallow module or object that it stands for
 
-    def __init__(self, name: str, stands_for: Any) -> None:
-        super().__init__(name, stands_for.__doc__)
-        self.__tallow__ = stands_for
+    def __init__(self, name: str, homes: list[Any]) -> None:
+        super().__init__(name, homes[-1].__doc__)
+        self.__homes__ = homes
 
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
         if path in OWN:
             return _resolve(OWN[path])
-        if path in MODULES:
-            return importlib.import_module(path)
         if name == "__all__":
             return [public for public in dir(self) if not public.startswith("_")]
-        if name.startswith("__"):
+        if name.startswith("__") and name not in DUNDERS:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        value = getattr(self.__tallow__, name, _MISSING)
-        if value is _MISSING or isinstance(value, ModuleType):  # a tallow module that PyTorch does not have
-            raise MissingNameError(_lacks(path))
-        if callable(value):
-            self.__dict__[name] = value  # faster the next time; other values are settings, which may change
-        return value
+        for home in self.__homes__ if path not in MODULES else ():
+            value = getattr(home, name, _MISSING)
+            if value is _MISSING or isinstance(value, ModuleType):  # a tallow module that PyTorch does not have
+                continue
+            if callable(value):
+                self.__dict__[name] = value  # faster the next time; other values are settings, which may change
+            return value
+        if is_module(path):
+            return importlib.import_module(path)
+        raise MissingNameError(_lacks(path))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, StandIn) and f"{self.__name__}.{name}" in OWN:
@@ -51,17 +60,21 @@ class StandIn(ModuleType):
         if name.startswith("__") or isinstance(value, StandIn):  # as the import system does
             super().__setattr__(name, value)
         else:
-            setattr(self.__tallow__, name, value)
+            home = next((home for home in self.__homes__ if name in vars(home)), self.__homes__[-1])
+            setattr(home, name, value)
             self.__dict__.pop(name, None)
 
     def __dir__(self) -> list[str]:
         prefix = f"{self.__name__}."
         below = {path.removeprefix(prefix).split(".")[0] for path in (*MODULES, *OWN) if path.startswith(prefix)}
-        names = {n for n in dir(self.__tallow__) if not isinstance(getattr(self.__tallow__, n), ModuleType)}
+        if (room := _room_of(self.__name__)) is not None:
+            below |= {module.name for module in pkgutil.iter_modules(getattr(room, "__path__", []))}
+        names = {n for home in self.__homes__ for n in dir(home) if not isinstance(getattr(home, n), ModuleType)}
         return sorted(below | {name for name in names if not name.startswith("__")})
 
 
 _MISSING = object()
+DUNDERS = ("__config__", "__file__")  # names of this form that are no business of the import system alone
 
 
 class TorchFinder(MetaPathFinder, Loader):
@@ -81,13 +94,14 @@ class TorchFinder(MetaPathFinder, Loader):
         """
         if fullname != ROOT and not fullname.startswith(f"{ROOT}."):
             return None
-        if fullname not in MODULES:
+        if not is_module(fullname):
             # Without `name=`: with it, `from torch import fx` would replace the message.
             raise MissingModuleError(_lacks(fullname))
         return ModuleSpec(fullname, self, origin=f"tallow, which stands in for {ROOT}", is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> StandIn:
-        return StandIn(spec.name, _resolve(MODULES[spec.name]))
+        homes = [] if (room := _room_of(spec.name)) is None else [room]
+        return StandIn(spec.name, [*homes, _resolve(MODULES[spec.name])] if spec.name in MODULES else homes)
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""
@@ -147,6 +161,35 @@ def uninstall_torch() -> None:
 
 def _modules_of_torch() -> dict[str, ModuleType]:
     return {n: module for n, module in sys.modules.items() if n == ROOT or n.startswith(f"{ROOT}.")}
+
+
+def is_module(path: str) -> bool:
+    """Return whether there is a module for this module of PyTorch, such as "torch.utils.hooks"."""
+    return path in MODULES or _in_room(path)
+
+
+def _in_room(path: str) -> bool:
+    """Return whether the room has a file for a module of PyTorch. Folders above it are imported."""
+    above = path.rpartition(".")[0]
+    if above and not (_in_room(above) and hasattr(importlib.import_module(f"{__package__}.{above}"), "__path__")):
+        return False
+    return find_spec(f"{__package__}.{path}") is not None
+
+
+def _room_of(path: str) -> ModuleType | None:
+    """Return the module of the room for a module of PyTorch, if it has one."""
+    return importlib.import_module(f"{__package__}.{path}") if _in_room(path) else None
+
+
+def all_modules() -> list[str]:
+    """Return the names of all modules that the stand-in has."""
+    return sorted({*MODULES, *_below(ROOT)})
+
+
+def _below(path: str) -> Iterator[str]:
+    yield path
+    for module in pkgutil.iter_modules(getattr(_room_of(path), "__path__", [])):
+        yield from _below(f"{path}.{module.name}")
 
 
 def _resolve(place: str) -> Any:

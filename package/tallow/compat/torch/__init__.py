@@ -1,0 +1,102 @@
+"""Names of `torch` that tallow itself does not have.
+
+This folder is the room of the stand-in: each file is named as the module of PyTorch whose names it has. It is imported
+only while `tallow.compat` is installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tallow
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentTypeError
+
+__file__ = tallow.__file__
+
+
+class SymInt:
+    """An unknown size of a program that is being exported. Sizes are known here, so no object is one."""
+
+
+class SymFloat:
+    """An unknown number of a program that is being exported. Numbers are known here, so no object is one."""
+
+
+class SymBool:
+    """An unknown condition of a program that is being exported. Conditions are known here, so no object is one."""
+
+
+def _assert_async(condition: Tensor, message: str = "Expected Tensor to be nonzero") -> None:
+    """Raise RuntimeError with the message if the only element is zero."""
+    if not condition.item():
+        raise RuntimeError(message)
+
+
+def _check(cond: Any, message: Callable[[], str] | None = None) -> None:
+    """Raise RuntimeError with the text of `message` unless the condition is true."""
+    _check_with(RuntimeError, cond, message)
+
+
+def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None) -> None:
+    if not isinstance(cond, bool):
+        raise ArgumentTypeError(f"cond must be a bool, but got {type(cond)}")
+    if not cond:
+        raise error_type(str(message()) if message else "Expected cond to be True, but got False")
+
+
+def _check_index(cond: Any, message: Callable[[], str] | None = None) -> None:
+    _check_with(IndexError, cond, message)
+
+
+def _check_value(cond: Any, message: Callable[[], str] | None = None) -> None:
+    _check_with(ValueError, cond, message)
+
+
+def _check_type(cond: Any, message: Callable[[], str] | None = None) -> None:
+    _check_with(TypeError, cond, message)
+
+
+def _check_not_implemented(cond: Any, message: Callable[[], str] | None = None) -> None:
+    _check_with(NotImplementedError, cond, message)
+
+
+def _check_tensor_all(cond: Tensor, message: Callable[[], str] | None = None) -> None:
+    """Raise RuntimeError with the text of `message` unless every element is true."""
+    _check(_is_all_true(cond), message)
+
+
+def _is_all_true(condition: Tensor) -> Any:
+    return bool(condition.all())
+
+
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    return tallow.tensor(list(input.shape), dtype=tallow.int64)
+
+
+def typename(obj: Any, /) -> str:
+    """Return the name of a tensor's type, or of an object's class, with its module."""
+    if isinstance(obj, Tensor):
+        return str(obj.type())
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", None)
+    return kind.__qualname__ if module in (None, "builtins") else f"{module}.{kind.__qualname__}"
+
+
+__all__ = [
+    "SymBool",
+    "SymFloat",
+    "SymInt",
+    "_assert_async",
+    "_check",
+    "_check_index",
+    "_check_not_implemented",
+    "_check_tensor_all",
+    "_check_type",
+    "_check_value",
+    "_check_with",
+    "_is_all_true",
+    "_shape_as_tensor",
+    "typename",
+]

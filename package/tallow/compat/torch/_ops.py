@@ -1,0 +1,176 @@
+"""torch._ops: the classes of `torch.ops`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import tallow
+from tallow.compat.registry import OPS, existing
+from tallow.core.tensor import Tensor
+from tallow.errors import MissingNameError
+from tallow.nn import functional
+
+
+class OpOverload:
+    """One signature of an op. All signatures call the same function, which tells them apart."""
+
+    def __init__(self, packet: OpOverloadPacket, name: str) -> None:
+        self._overloadpacket, self._overloadname = packet, name
+        self.__name__ = f"{packet.__name__}.{name}"
+        self.namespace = packet._qualified_op_name.partition("::")[0]
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """The op."""
+        return self._overloadpacket
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._overloadpacket(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        namespace, _, name = self._overloadpacket._qualified_op_name.partition("::")
+        return f"<OpOverload(op='{namespace}.{name}', overload='{self._overloadname}')>"
+
+    def __str__(self) -> str:
+        return f"{self._overloadpacket}.{self._overloadname}"
+
+    def name(self) -> str:
+        """Return its name, such as "aten::add.Tensor"."""
+        suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"{self._overloadpacket._qualified_op_name}{suffix}"
+
+
+class OpOverloadPacket:
+    """An op: `torch.ops.aten.add`. An attribute is one of its signatures, `torch.ops.aten.add.Tensor`."""
+
+    def __init__(self, qualified_name: str, function: Callable[..., Any]) -> None:
+        self._qualified_op_name, self._function = qualified_name, function
+        self.__name__ = qualified_name.partition("::")[2]
+        self._overloads: dict[str, OpOverload] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__"):
+            raise MissingNameError(f"'OpOverloadPacket' {self!r} has no attribute {name!r}")
+        return self._overloads.setdefault(name, OpOverload(self, name))
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self._qualified_op_name.replace('::', '.')}')>"
+
+    def __str__(self) -> str:
+        return self._qualified_op_name.replace("::", ".")
+
+    def overloads(self) -> list[str]:
+        """Return the names of the signatures that have been asked for."""
+        return [*self._overloads] or ["default"]
+
+
+class _OpNamespace:
+    """The ops of a namespace that programs have defined."""
+
+    def __init__(self, name: str) -> None:
+        self.name = self.__name__ = name
+        self._packets: dict[str, OpOverloadPacket] = {}
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__"):
+            raise MissingNameError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        function = self._find(name)  # an op may be defined anew
+        packet = self._packets.get(name)
+        if packet is None or packet._function is not function:
+            packet = self._packets[name] = OpOverloadPacket(f"{self.name}::{name}", function)
+        return packet
+
+    def _find(self, name: str) -> Callable[..., Any]:
+        return existing(self.name, name)
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self.name}::"
+        return sorted({name.removeprefix(prefix) for name in OPS if name.startswith(prefix)})
+
+
+# Ops of PyTorch's core that have another name among tallow's functions.
+_ALIASES: dict[str, Callable[..., Any]] = {
+    "_to_copy": lambda self, **options: self.to(**options, copy=True),
+    "_unsafe_view": lambda self, size: self.reshape(size),
+    "_softmax": lambda self, dim, half_to_float: functional.softmax(self, dim),
+    "_log_softmax": lambda self, dim, half_to_float: functional.log_softmax(self, dim),
+    "_local_scalar_dense": lambda self: self.item(),
+    "alias": lambda self: self.view_as(self),
+    "lift_fresh": lambda self: self,
+    "slice": lambda self, dim=0, start=None, end=None, step=1: _sliced(self, dim, slice(start, end, step)),
+    "sym_size": lambda self, dim: self.shape[dim],
+}
+
+
+def _sliced(tensor: Tensor, dim: int, part: slice) -> Any:
+    index: list[slice] = [slice(None)] * tensor.ndim
+    index[dim] = part
+    return tensor[tuple(index)]
+
+
+class _Core(_OpNamespace):
+    """The ops of PyTorch's core: tallow's functions of their names, and those that programs add."""
+
+    def _find(self, name: str) -> Callable[..., Any]:
+        if f"{self.name}::{name}" in OPS and OPS[f"{self.name}::{name}"].functions:
+            return existing(self.name, name)
+        if name in _ALIASES:
+            return _ALIASES[name]
+        for home in (tallow, functional, Tensor):
+            found = getattr(home, name, None)
+            if callable(found):
+                function: Callable[..., Any] = found
+                return function
+        return existing(self.name, name)
+
+
+def _compiled(path: str | os.PathLike[str]) -> OSError:
+    return OSError(f"{os.fspath(path)} is compiled for PyTorch: tallow, which stands in for torch here, cannot load it")
+
+
+class _Ops:
+    """torch.ops: the namespaces of ops."""
+
+    def __init__(self) -> None:
+        self.loaded_libraries: set[str] = set()
+
+    def __getattr__(self, name: str) -> _OpNamespace:
+        if name.startswith("__"):
+            raise MissingNameError(f"module 'torch.ops' has no attribute {name!r}")
+        namespace = _Core(name) if name in ("aten", "prims") else _OpNamespace(name)
+        self.__dict__[name] = namespace
+        return namespace
+
+    def load_library(self, path: str | os.PathLike[str]) -> None:
+        """Raise OSError: libraries are compiled for PyTorch."""
+        raise OSError(
+            f"{os.fspath(path)}: compiled for PyTorch; tallow, which stands in for torch here, cannot load it"
+        )
+
+
+class _Classes:
+    """torch.classes: classes of libraries in C++, of which there is none."""
+
+    def __init__(self) -> None:
+        self.loaded_libraries: set[str] = set()
+
+    def load_library(self, path: str | os.PathLike[str]) -> None:
+        """Raise OSError: libraries are compiled for PyTorch."""
+        raise OSError(
+            f"{os.fspath(path)}: compiled for PyTorch; tallow, which stands in for torch here, cannot load it"
+        )
+
+
+ops, classes = _Ops(), _Classes()
+
+
+class HigherOrderOperator:
+    """The base class of functions of functions, for graphs."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self._name, self._options = name, options

@@ -1,0 +1,1 @@
+"""torch.ao: quantization and pruning of PyTorch."""

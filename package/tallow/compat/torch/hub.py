@@ -1,0 +1,135 @@
+"""torch.hub: download weights. Programs from repositories are not run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+import zipfile
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+from urllib.parse import urlparse
+from urllib.request import Request, urlopen
+
+import tallow
+from tallow.compat.absent import absent
+from tallow.errors import DatasetError
+from tallow.io.location import MapLocation
+from tallow.lazy_names import names_of
+
+__all__ = [
+    "download_url_to_file",
+    "get_dir",
+    "help",
+    "list",
+    "load",
+    "load_state_dict_from_url",
+    "set_dir",
+]
+
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # resnet18-f37072fd.pth: the first digits of the SHA-256
+READ_DATA_CHUNK = 128 * 1024
+_HINT = "it runs a program of a repository: clone the repository, and import its model"
+load = absent("torch.hub.load", _HINT)
+list = absent("torch.hub.list", _HINT)
+help = absent("torch.hub.help", _HINT)
+_folder: str | None = None
+
+
+def _get_torch_home() -> str:
+    """Return the folder for downloads: `TORCH_HOME`, or `torch` in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
+
+
+def get_dir() -> str:
+    """Return the folder for downloads of this module: that of `set_dir`, or `hub` in `TORCH_HOME`."""
+    return _folder if _folder is not None else os.path.join(_get_torch_home(), "hub")
+
+
+def set_dir(d: str | os.PathLike[str]) -> None:
+    """Set the folder for downloads of this module."""
+    global _folder
+    _folder = os.path.expanduser(os.fspath(d))
+
+
+def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
+    """Download a file to the path `dst`, which appears only once the file is whole.
+
+    Args:
+        hash_prefix: the first digits of the file's SHA-256.
+        progress: print a line to stderr when it begins.
+
+    Raises: RuntimeError if the file has another hash; URLError if it cannot be downloaded.
+    """
+    path = Path(dst).expanduser()
+    digest = hashlib.sha256()
+    if progress:
+        print(f"Downloading {url} to {path}", file=sys.stderr)
+    with (
+        urlopen(Request(url, headers={"User-Agent": "tallow"})) as response,
+        NamedTemporaryFile(dir=path.parent, delete=False) as file,
+    ):
+        try:
+            while chunk := response.read(READ_DATA_CHUNK):
+                file.write(chunk)
+                digest.update(chunk)
+            file.close()
+            found = digest.hexdigest()
+            if hash_prefix is not None and not found.startswith(hash_prefix):
+                raise DatasetError(f'invalid hash value (expected "{hash_prefix}", got "{found}") of {url}')
+            shutil.move(file.name, path)
+        finally:
+            file.close()
+            Path(file.name).unlink(missing_ok=True)
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: MapLocation = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+) -> Any:
+    """Load a file of weights from a URL. It is downloaded once, to the folder `checkpoints` of `get_dir()`.
+
+    Args:
+        model_dir: another folder.
+        check_hash: check the file against the digits in its name, `resnet18-f37072fd.pth`.
+        file_name: its name in the folder; None means the last part of the URL.
+        weights_only: as in `torch.load`.
+
+    A zip archive of one file is unpacked.
+
+    Raises: as in `download_url_to_file` and `torch.load`.
+    """
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    os.makedirs(folder, exist_ok=True)
+    name = os.path.basename(urlparse(url).path) if file_name is None else file_name
+    path = os.path.join(folder, name)
+    if not os.path.exists(path):
+        match = HASH_REGEX.search(name) if check_hash else None
+        download_url_to_file(url, path, match[1] if match else None, progress=progress)
+    member = _only_member(path)
+    if member is not None:
+        with zipfile.ZipFile(path) as archive:
+            archive.extract(member, folder)
+        path = os.path.join(folder, member)
+    return tallow.load(path, map_location=map_location, weights_only=weights_only)
+
+
+def _only_member(path: str) -> str | None:
+    """Return the file in a zip archive of one. Checkpoints, which are archives too, give None."""
+    if not zipfile.is_zipfile(path):
+        return None
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    return names[0] if len(names) == 1 and not names[0].endswith("data.pkl") else None
+
+
+__getattr__, __dir__ = names_of(__name__, lazy={"tqdm": "tqdm:tqdm"})

@@ -1,0 +1,7 @@
+"""torch.jit._script: classes of scripted objects."""
+
+from tallow.compiler.scripted import ScriptFunction, ScriptModule
+from tallow.jit import script
+
+RecursiveScriptModule = ScriptModule
+__all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptModule", "script"]

@@ -1,0 +1,71 @@
+"""torch.library: ops of Python functions, called as `torch.ops.NAMESPACE.NAME`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tallow.compat import install_torch
+from tallow.errors import ArgumentError, MissingNameError, UnsupportedError
+
+
+@pytest.fixture
+def torch() -> Iterator[Any]:
+    with install_torch(replace=True):
+        yield importlib.import_module("torch")
+
+
+def cubed(torch: Any) -> Any:
+    """Define an op whose gradient is registered: tripled, so that it differs from that of its code."""
+
+    @torch.library.custom_op("tests::cubed", mutates_args=())
+    def op(x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+        return scale * x.detach() ** 3
+
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+
+    op.register_autograd(lambda ctx, grad: (9 * grad * ctx.saved_tensors[0] ** 2, None), setup_context=setup_context)
+    return op
+
+
+def test_a_custom_op_has_its_own_gradient(torch: Any) -> None:
+    op = cubed(torch)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = torch.ops.tests.cubed(x, 1.0)
+    y.sum().backward()
+    assert y.tolist() == op(x.detach()).tolist() == torch.ops.tests.cubed.default(x).tolist() == [1.0, 8.0]
+    assert x.grad.tolist() == [9.0, 36.0]
+    assert op._opoverload.schema == "(Tensor x, float scale=1.0) -> Tensor"
+
+
+def test_a_library_defines_ops_and_their_functions_by_device(torch: Any) -> None:
+    library = torch.library.Library("tests", "FRAGMENT")
+    assert library.define("added(Tensor x, Tensor y) -> Tensor") == "added"
+    with pytest.raises(UnsupportedError, match="no function for CPU"):
+        torch.ops.tests.added(torch.ones(1), torch.ones(1))
+    library.impl("added", lambda x, y: x + y, "CPU")
+    torch.library.register_fake("tests::added", lambda x, y: torch.empty_like(x))
+    assert torch.ops.tests.added(torch.ones(1), torch.ones(1)).item() == 2
+    assert torch.ops.tests.added(torch.ones(3, device="meta"), torch.ones(3, device="meta")).shape == (3,)
+    assert repr(torch.ops.tests.added.default) == "<OpOverload(op='tests.added', overload='default')>"
+
+
+def test_names_of_ops_are_checked(torch: Any) -> None:
+    with pytest.raises(ArgumentError, match="no namespace"):
+        torch.library.define("lonely", "(Tensor x) -> Tensor")
+    with pytest.raises(MissingNameError, match="object has no attribute 'absent'"):
+        _ = torch.ops.tests.absent
+    with pytest.raises(OSError, match="compiled for PyTorch"):
+        torch.ops.load_library("_C.so")
+
+
+def test_ops_of_the_core_are_functions_of_tallow(torch: Any) -> None:
+    x = torch.arange(6.0).view(2, 3)
+    assert torch.ops.aten.mm.default(x, x.T).tolist() == (x @ x.T).tolist()
+    assert torch.ops.aten.slice.Tensor(x, 1, 1, 3).tolist() == x[:, 1:3].tolist()
+    assert str(torch.ops.aten.add.Tensor) == "aten.add.Tensor"
+    assert torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor

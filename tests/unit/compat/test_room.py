@@ -1,0 +1,116 @@
+"""Names of PyTorch that only the stand-in has: trees, handles, weights from URLs, names that raise in use."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow.compat import install_torch
+from tallow.errors import UnsupportedError
+
+Pair = namedtuple("Pair", "x y")
+
+
+@pytest.fixture
+def torch() -> Iterator[Any]:
+    with install_torch(replace=True):
+        yield importlib.import_module("torch")
+
+
+def tree() -> Any:
+    pair = Pair(3, {"z": deque([4], maxlen=3)})
+    return {"a": [1, (2, None)], "b": pair, "c": OrderedDict(q=defaultdict(list, {1: 5}))}
+
+
+def test_a_tree_is_its_leaves_and_its_structure(torch: Any) -> None:
+    pytree = torch.utils._pytree
+    leaves, spec = pytree.tree_flatten(tree())
+    assert leaves == [1, 2, None, 3, 4, 5]
+    assert (spec.num_leaves, spec.num_nodes, spec.num_children) == (6, 14, 3)
+    assert spec == pytree.tree_structure(tree())
+    assert spec.unflatten(leaves) == tree()
+    assert pytree.keystr(pytree.tree_leaves_with_path(tree())[4][0]) == "['b'].y['z'][0]"
+    with pytest.raises(ValueError, match="length 1"):
+        pytree.tree_unflatten([1], spec)
+
+
+def test_a_function_of_several_trees(torch: Any) -> None:
+    pytree = torch.utils._pytree
+    assert pytree.tree_map(lambda x, y: (x, y), [1, {"a": 2}], [[5], {"a": 6}]) == [(1, [5]), {"a": (2, 6)}]
+    assert pytree.tree_map_only(int, lambda x: x + 1, [1, "a"]) == [2, "a"]
+    spec = pytree.tree_structure([(1, 2), 3])
+    assert pytree._broadcast_to_and_flatten([7, 8], spec) == [7, 7, 8]
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    with pytest.raises(ValueError, match="arity"):
+        pytree.tree_map(max, [1, 2], [1])
+
+
+def test_a_class_can_be_a_node(torch: Any) -> None:
+    class Box:
+        def __init__(self, content: Any) -> None:
+            self.content = content
+
+    pytree = torch.utils._pytree
+    pytree.register_pytree_node(Box, lambda box: ([box.content], None), lambda children, _: Box(*children))
+    assert pytree.tree_map(lambda x: x + 1, [Box(1)])[0].content == 2
+    pytree._deregister_pytree_node(Box)
+
+
+def test_a_handle_removes_its_hook_from_each_dict(torch: Any) -> None:
+    hooks: Any = OrderedDict()
+    extra: Any = {}
+    with torch.utils.hooks.RemovableHandle(hooks, extra_dict=extra) as handle:
+        hooks[handle.id] = extra[handle.id] = print
+    assert not hooks
+    assert not extra
+
+
+@pytest.mark.native
+def test_weights_come_from_a_url(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    source = tmp_path / "net-00000000.pt"
+    tl.save({"w": tl.ones(2)}, source)
+    loaded = torch.hub.load_state_dict_from_url(source.as_uri(), progress=False)
+    assert loaded["w"].tolist() == [1.0, 1.0]
+    assert (tmp_path / "hub" / "checkpoints" / source.name).exists()
+    with pytest.raises(RuntimeError, match='expected "00000000"'):
+        torch.utils.model_zoo.load_url(source.as_uri(), str(tmp_path / "new"), check_hash=True, progress=False)
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["onnx.export", "ao.quantization.prepare", "hub.load", "onnx.symbolic_opset9.softmax"])
+def test_a_name_without_a_meaning_raises_where_it_is_used(torch: Any, path: str) -> None:
+    value = torch
+    for name in path.split("."):
+        value = getattr(value, name)
+    with pytest.raises(UnsupportedError, match=r"torch\..*has no such feature\n  hint: "):
+        value(1, key=2)
+
+
+@pytest.mark.native
+def test_nothing_of_the_room_is_imported_without_the_stand_in() -> None:
+    code = "import sys, tallow.nn, tallow.optim, tallow.compat; print([m for m in sys.modules if '.compat.torch' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("cpu",), (tl.device("cpu"), None, False, None)),
+        ((tl.float64,), (None, tl.float64, False, None)),
+        (("cpu", tl.float16, True), (tl.device("cpu"), tl.float16, True, None)),
+        ((tl.ones(1),), (tl.device("cpu"), tl.float32, False, None)),
+    ],
+    ids=["device", "dtype", "both", "other"],
+)
+def test_arguments_of_to(torch: Any, arguments: Any, expected: Any) -> None:
+    assert torch._C._nn._parse_to(*arguments) == expected

@@ -136,7 +136,7 @@ def write_pages(scratch: Path, out: Path, site: str) -> Path:
         (docs / "api" / f"{name}.md").write_text(reference(name), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "theme", theme)
     for name in ("style.css", "flame.svg"):  # the same as on the demo pages
-        shutil.copyfile(ROOT / "web" / name, theme / name)
+        shutil.copyfile(ROOT / "web" / "page" / name, theme / name)
     path = scratch / "mkdocs.yml"
     path.write_text(json.dumps(settings(docs, theme, out, site)), encoding="utf-8")  # YAML contains JSON
     return path

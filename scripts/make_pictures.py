@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the pictures in web/pictures from web/flame.svg: icons of the site, and the card that links to it show.
+"""Draw web/front/pictures from web/page/flame.svg: icons of the site, and the card that links to it show.
 
     python scripts/make_pictures.py [OUT]
 
@@ -54,10 +54,10 @@ ICONS = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path, nargs="?", default=WEB / "pictures")
+    parser.add_argument("out", type=Path, nargs="?", default=WEB / "front" / "pictures")
     out: Path = parser.parse_args().out
     out.mkdir(exist_ok=True)
-    flame = "data:image/svg+xml;base64," + base64.b64encode((WEB / "flame.svg").read_bytes()).decode()
+    flame = "data:image/svg+xml;base64," + base64.b64encode((WEB / "page" / "flame.svg").read_bytes()).decode()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=prerequisites.chromium(), args=["--no-sandbox"])
         page = browser.new_page()

@@ -18,7 +18,7 @@ VERSION = r"\d+\.\d+\.\d+"
 # Where the version is written: paths, and patterns with the version between two groups.
 WRITTEN: Sequence[tuple[str, str]] = (
     ("package/tallow/__init__.py", rf'(?m)^(__version__ = "){VERSION}(")'),
-    ("web/package.json", rf'(?m)^(  "version": "){VERSION}(")'),
+    ("web/npm/package.json", rf'(?m)^(  "version": "){VERSION}(")'),
     ("recipes/tallow/meta.yaml", rf"(?m)^(  version: ){VERSION}($)"),
     ("CITATION.cff", rf"(?m)^(version: ){VERSION}($)"),
     *((path, rf"(tallow-){VERSION}(-py3-none-any\.whl|\.tgz)") for path in ("README.md", "docs/browser.md")),

@@ -3,7 +3,7 @@
  * page share one namespace: Run runs the blocks above first, if they have not run.
  */
 
-/** @import { Runtime } from "../../web/tallow.js" */
+/** @import { Runtime } from "../../web/page/tallow.js" */
 /** @import { Piece, Terminal } from "../../wasm_examples/console/terminal.js" */
 
 // Code that has not ended so long after Stop is ended together with its Python.
@@ -156,7 +156,7 @@ class Page {
 
   /** Load Python. @param {Block} block  which says how far it is */
   async #start(block) {
-    const { Runtime } = /** @type {typeof import("../../web/tallow.js")} */ (await import(new URL("web/tallow.js", SITE).href));
+    const { Runtime } = /** @type {typeof import("../../web/page/tallow.js")} */ (await import(new URL("web/tallow.js", SITE).href));
     const { Terminal } = /** @type {typeof import("../../wasm_examples/console/terminal.js")} */ (
       await import(new URL("terminal.js", CONSOLE).href)
     );

@@ -1,7 +1,7 @@
 """One thread on shared memory, compared with one on plain memory: in a browser, two Pyodides that measure in turns.
 
-A page that is cross-origin isolated puts Python's heap in shared memory (web/shared-memory.js). Claim: on one thread
-that costs at most 2 %.
+A page that is cross-origin isolated puts Python's heap in shared memory (web/threads/shared-memory.js). Claim: on one
+thread that costs at most 2 %.
 """
 
 from __future__ import annotations

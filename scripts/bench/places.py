@@ -83,7 +83,7 @@ def browser(job: Job, folder: Path) -> dict[str, Any]:
         "wllama.mjs",
     ):
         shutil.copy(HERE / name, folder)
-    for path in (ROOT / "web").glob("*.js"):
+    for path in (ROOT / "web" / "threads").glob("*.js"):
         shutil.copy(path, folder)
     rivals = [*job.onnx.iterdir()] if job.onnx else []
     rivals += [job.wllama / name for name in WLLAMA] if job.wllama else []

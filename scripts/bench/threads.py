@@ -1,6 +1,6 @@
 """Kernels on two threads, compared with one: products, Whisper's encoder, decoding and a training step.
 
-In a browser the threads are workers on Python's memory, which is shared (web/shared-memory.js).
+In a browser the threads are workers on Python's memory, which is shared (web/threads/shared-memory.js).
 
 Claims on two cores: matmul 1.75 times the speed of one thread, Whisper tiny's encoder 1.65, decoding of stories110M's
 shape 1.5 in float32 and 1.6 in Q8_0, a training step of an MLP 1.4, of LeNet 1.6.

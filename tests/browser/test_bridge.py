@@ -1,4 +1,4 @@
-"""web/bridge.py without a browser: cases that the servers of the other tests do not produce."""
+"""web/worker/bridge.py without a browser: cases that the servers of the other tests do not produce."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class AnyFile:
 
 
 def load_bridge() -> Any:
-    spec = importlib.util.spec_from_file_location("bridge", ROOT / "web/bridge.py")
+    spec = importlib.util.spec_from_file_location("bridge", ROOT / "web/worker/bridge.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

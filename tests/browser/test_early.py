@@ -1,4 +1,4 @@
-"""web/early.js: Python's worker starts, and what a user submits is kept, before the page's own script has loaded."""
+"""web/boot/early.js: Python's worker starts, and input is kept, before the page's own script has loaded."""
 
 from __future__ import annotations
 

@@ -155,6 +155,6 @@ def test_page_can_be_installed(idle: Page, site: str) -> None:
 
 
 def test_picture_of_links_exists() -> None:
-    card = (paths.ROOT / "web" / "pictures" / "card.png").read_bytes()
+    card = (paths.ROOT / "web" / "front" / "pictures" / "card.png").read_bytes()
     assert struct.unpack(">II", card[16:24]) == (1200, 630)
     assert len(card) < 100_000

@@ -76,7 +76,7 @@ def test_package_has_the_version_and_the_licences(project: Path) -> None:
 
 
 def test_readme_of_the_package_shows_the_lines_of_the_guide() -> None:
-    assert blocks(ROOT / "web" / "README.md", "html") == [FIVE_LINES]
+    assert blocks(ROOT / "web" / "npm" / "README.md", "html") == [FIVE_LINES]
 
 
 def test_five_lines_of_the_guide_write_a_story(page: Page, address: str) -> None:
@@ -222,8 +222,8 @@ lm.generate(1);
 load("story", { temperature: 1 });
 """
 SAME_TYPES = """
-import type * as declared from "{package}/web/types.d.ts";
-import * as written from "{package}/web/index.js";
+import type * as declared from "{package}/web/npm/types.d.ts";
+import * as written from "{package}/web/npm/index.js";
 const checked: typeof declared = written;
 console.log(checked);
 """

@@ -1,4 +1,4 @@
-"""web/shared-memory.js: a stock Pyodide on a shared memory, in a page of others and in the site's runtime."""
+"""web/threads/shared-memory.js: a stock Pyodide on a shared memory, in a page of others and in the site's runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""web/memory-type.js and web/shared-memory.js, tested in Node without a browser."""
+"""web/threads/memory-type.js and web/threads/shared-memory.js, tested in Node without a browser."""
 
 from __future__ import annotations
 

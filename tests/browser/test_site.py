@@ -150,7 +150,7 @@ def test_site_does_not_replace_anything_else(tmp_path: Path) -> None:
 
 def test_front_page_links_to_the_documentation_of_the_same_site(tmp_path: Path) -> None:
     front_page, link = tmp_path / "index.html", '<a href="docs/">Documentation</a>'
-    front_page.write_bytes((paths.ROOT / "web" / "index.html").read_bytes())
+    front_page.write_bytes((paths.ROOT / "web" / "front" / "index.html").read_bytes())
     assert link not in front_page.read_text(encoding="utf-8")
     load_script("build_site").link_docs(front_page)
     assert front_page.read_text(encoding="utf-8").count(link) == 1
@@ -158,7 +158,7 @@ def test_front_page_links_to_the_documentation_of_the_same_site(tmp_path: Path) 
 
 def test_front_page_names_the_addresses_of_the_site_and_its_source(tmp_path: Path) -> None:
     front_page, script = tmp_path / "index.html", load_script("build_site")
-    front_page.write_bytes((paths.ROOT / "web" / "index.html").read_bytes())
+    front_page.write_bytes((paths.ROOT / "web" / "front" / "index.html").read_bytes())
     script.set_address(front_page, "https://example.org/tallow")
     script.link_repository(front_page, 'https://example.org/"source"')
     text = front_page.read_text(encoding="utf-8")

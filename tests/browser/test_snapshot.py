@@ -1,4 +1,4 @@
-"""web/start.js: Python in a page from the site's snapshot, and a plain start where the snapshot cannot be used."""
+"""web/boot/start.js: Python in a page from the site's snapshot, and a plain start where the snapshot cannot be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 import { workerData } from "node:worker_threads";
-import { compute } from "../../web/kernel-thread.js";
+import { compute } from "../../web/threads/kernel-thread.js";
 
 compute(workerData);

@@ -20,8 +20,8 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-import { shareMemory } from "../../web/shared-memory.js";
-import { start } from "../../web/start.js";
+import { shareMemory } from "../../web/threads/shared-memory.js";
+import { start } from "../../web/boot/start.js";
 
 const config = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const base = pathToFileURL(`${config.pyodide}/`).href;
@@ -63,7 +63,7 @@ async function startPlain() {
 
 async function startFromSnapshot() {
   if (!config.shared) globalThis.crossOriginIsolated = false;
-  const checkSource = readFileSync(new URL("../../web/memory_check.py", import.meta.url), "utf8");
+  const checkSource = readFileSync(new URL("../../web/boot/memory_check.py", import.meta.url), "utf8");
   const indexURL = `${config.pyodide}/`;
   const started = await start({ ...options, indexURL, checkSource, snapshot: { url: config.snapshot, sha256: null } });
   if (started.snapshot !== true) throw new Error(`no start from the snapshot: ${started.snapshot}`);

@@ -1,7 +1,7 @@
 // Threads of tallow's kernels in Node, as web/ makes them in the browser.
 
 import { Worker } from "node:worker_threads";
-import { offerThreads } from "../../web/kernel-threads.js";
+import { offerThreads } from "../../web/threads/kernel-threads.js";
 
 // Start the threads before a suite, which leaves no time to start them: it runs as one task of the event loop.
 const BEGIN = `

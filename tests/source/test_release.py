@@ -27,7 +27,8 @@ def test_citation_names_the_current_version_and_its_date() -> None:
 
 
 def test_npm_package_has_the_current_version() -> None:
-    assert json.loads((ROOT / "web" / "package.json").read_text(encoding="utf-8"))["version"] == tallow.__version__
+    package = json.loads((ROOT / "web" / "npm" / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == tallow.__version__
 
 
 def test_guides_name_the_current_wheel() -> None:

@@ -78,7 +78,7 @@ def pyodide() -> Path:
 def pyodide_with_threads(out: Path, source: Path) -> Path:
     """Link a copy of Pyodide, with the module and the scripts that docs/threads.md adds to it."""
     out.mkdir()
-    for file in (*source.iterdir(), *(paths.ROOT / "web").glob("*.js")):
+    for file in (*source.iterdir(), *(paths.ROOT / "web" / "threads").glob("*.js")):
         (out / file.name).symlink_to(file)
     (module,) = guides.blocks(paths.ROOT / "docs" / "threads.md", "mjs")
     (out / "pyodide-shared.mjs").write_text(module, encoding="utf-8")

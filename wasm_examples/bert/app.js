@@ -1,18 +1,18 @@
-import { isolate } from "../../web/isolation.js";
-import { findFiles, folderName, localFolder, parseGguf, parseModel, serverFiles } from "../../web/model-files.js";
-import { listenForModels } from "../../web/model-inputs.js";
-import { ModelPage } from "../../web/model-page.js";
-import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageView, showStart } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
-import { ShareLink } from "../../web/share.js";
-import { StoredDownloads } from "../../web/stored-downloads.js";
-import { SITE } from "../../web/site.js";
+import { isolate } from "../../web/page/isolation.js";
+import { findFiles, folderName, localFolder, parseGguf, parseModel, serverFiles } from "../../web/page/model-files.js";
+import { listenForModels } from "../../web/page/model-inputs.js";
+import { ModelPage } from "../../web/page/model-page.js";
+import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageView, showStart } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
+import { ShareLink } from "../../web/page/share.js";
+import { StoredDownloads } from "../../web/page/stored-downloads.js";
+import { SITE } from "../../web/page/site.js";
 import { EXAMPLES } from "./examples.js";
 import { Heatmap, fillTable } from "./heatmap.js";
 
-/** @import { NamedModel } from "../../web/model-files.js" */
-/** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
-/** @import { Source } from "../../web/protocol.js" */
+/** @import { NamedModel } from "../../web/page/model-files.js" */
+/** @import { ModelChoice, ModelView } from "../../web/page/model-page.js" */
+/** @import { Source } from "../../web/worker/protocol.js" */
 /** @import { Similarities } from "./heatmap.js" */
 /** @typedef {{ name: string, bytes: number, files: Record<string, string> }} ServerModel  an entry of site.json */
 

@@ -1,6 +1,6 @@
 """The Python behind app.js: sentence vectors, their similarities, and search by a query.
 
-web/bridge.py documents the methods of `Demo`.
+web/worker/bridge.py documents the methods of `Demo`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /** A heat map of the similarity between each pair of texts. */
 
-import { clearCanvas, redrawOnChange } from "../../web/canvas.js";
+import { clearCanvas, redrawOnChange } from "../../web/page/canvas.js";
 
 const MAX_CELL = 64;
 const MIN_CELL_WITH_VALUE = 40;

@@ -1,19 +1,19 @@
-import { isolate } from "../../web/isolation.js";
-import { listenForModels } from "../../web/model-inputs.js";
-import { ModelPage } from "../../web/model-page.js";
-import { Figures, closeOnPhone, element, onSubmit, pageView, showStart } from "../../web/page.js";
-import { ShareLink } from "../../web/share.js";
-import { StoredDownloads } from "../../web/stored-downloads.js";
+import { isolate } from "../../web/page/isolation.js";
+import { listenForModels } from "../../web/page/model-inputs.js";
+import { ModelPage } from "../../web/page/model-page.js";
+import { Figures, closeOnPhone, element, onSubmit, pageView, showStart } from "../../web/page/page.js";
+import { ShareLink } from "../../web/page/share.js";
+import { StoredDownloads } from "../../web/page/stored-downloads.js";
 import { saveJson, saveMarkdown } from "./export.js";
 import { History } from "./history.js";
-import { loadMarkdown } from "../../web/markdown.js";
+import { loadMarkdown } from "../../web/page/markdown.js";
 import { MessageList, isSend } from "./messages.js";
 import { ModelList } from "./model-list.js";
 import { PACKAGED, findPresets, fromFiles, fromText } from "./models.js";
 import { Settings } from "./settings.js";
 import { divide } from "./thoughts.js";
 
-/** @import { ModelView } from "../../web/model-page.js" */
+/** @import { ModelView } from "../../web/page/model-page.js" */
 /** @import { Conversation, Message, Step } from "./conversation.js" */
 /** @import { Choice } from "./models.js" */
 /** @typedef {{ name: string, description: string, bytes: number, cacheBytes: number, chats: boolean, thinks: boolean, constrains: boolean, tools: boolean }} Model */

@@ -1,4 +1,7 @@
-"""The Python behind app.js: a language model answers conversations. web/bridge.py documents the methods of `Demo`."""
+"""The Python behind app.js: a language model answers conversations.
+
+web/worker/bridge.py documents the methods of `Demo`.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 /** A conversation as a file. */
 
-import { save } from "../../web/page.js";
+import { save } from "../../web/page/page.js";
 
 /** @import { Conversation, Message } from "./conversation.js" */
 

@@ -1,10 +1,10 @@
 /** The list of conversations that this browser keeps. */
 
-import { element } from "../../web/page.js";
+import { element } from "../../web/page/page.js";
 import { Conversation } from "./conversation.js";
 import { Store } from "./store.js";
 
-/** @import { Status } from "../../web/page.js" */
+/** @import { Status } from "../../web/page/page.js" */
 
 const SAVE_MS = 1000; // between two saves of an answer that is written
 

@@ -1,7 +1,7 @@
 /** The messages of a conversation on the page: their text, their figures, and the buttons to copy, edit, write again and branch. */
 
-import { megabytes } from "../../web/page.js";
-import { GrowingMarkdown, showMarkdown } from "../../web/markdown.js";
+import { megabytes } from "../../web/page/page.js";
+import { GrowingMarkdown, showMarkdown } from "../../web/page/markdown.js";
 import { divide } from "./thoughts.js";
 
 /** @import { Conversation, Message, Step } from "./conversation.js" */

@@ -1,6 +1,6 @@
 /** The list of models to choose from, with their sizes and whether they fit this device. */
 
-import { element, megabytes } from "../../web/page.js";
+import { element, megabytes } from "../../web/page/page.js";
 import { memoryOfDevice } from "./models.js";
 
 /** @import { Preset } from "./models.js" */

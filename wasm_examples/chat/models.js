@@ -1,10 +1,10 @@
 /** The models that the page offers, and how a user chooses another one. */
 
-import { localFolder, findFiles, folderName, parseGguf, parseModel } from "../../web/model-files.js";
-import { Problem } from "../../web/protocol.js";
+import { localFolder, findFiles, folderName, parseGguf, parseModel } from "../../web/page/model-files.js";
+import { Problem } from "../../web/worker/protocol.js";
 
-/** @import { ModelChoice } from "../../web/model-page.js" */
-/** @import { NamedModel } from "../../web/model-files.js" */
+/** @import { ModelChoice } from "../../web/page/model-page.js" */
+/** @import { NamedModel } from "../../web/page/model-files.js" */
 /** @typedef {(method: string, keywords: Record<string, unknown>) => Promise<any>} Call  calls Python */
 /** A model with what a link calls it, as in `fromText`; empty for one that is not on the web. @typedef {ModelChoice & { link: string }} Choice */
 /**

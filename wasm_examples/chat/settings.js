@@ -1,9 +1,9 @@
 /** The settings of the page, which this browser keeps. */
 
-import { element, readNumber } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { element, readNumber } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 
-/** @import { Field } from "../../web/share.js" */
+/** @import { Field } from "../../web/page/share.js" */
 /** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean, tools: boolean }} Options */
 
 const KEY = "tallow-chat-settings";

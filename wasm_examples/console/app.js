@@ -1,7 +1,7 @@
-import { fragmentOf, readFragment } from "../../web/fragment.js";
-import { isolate } from "../../web/isolation.js";
-import { Figures, copyText, element, onSubmit, pageView } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { fragmentOf, readFragment } from "../../web/page/fragment.js";
+import { isolate } from "../../web/page/isolation.js";
+import { Figures, copyText, element, onSubmit, pageView } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { Files } from "./files.js";
 import { Prompt } from "./prompt.js";
 import { Session } from "./session.js";

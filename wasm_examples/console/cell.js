@@ -1,6 +1,6 @@
 /** A cell of the notebook: its source, its buttons, its output. */
 
-import { loadMarkdown, showMarkdown } from "../../web/markdown.js";
+import { loadMarkdown, showMarkdown } from "../../web/page/markdown.js";
 import { CellOutput } from "./cell-output.js";
 import { CodeField } from "./code-field.js";
 

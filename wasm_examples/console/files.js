@@ -1,8 +1,8 @@
 /** The files of Python's working folder: brought by the user, written by code, saved to the downloads. */
 
-import { element, megabytes, onDrop, save } from "../../web/page.js";
+import { element, megabytes, onDrop, save } from "../../web/page/page.js";
 
-/** @import { PageView } from "../../web/page.js" */
+/** @import { PageView } from "../../web/page/page.js" */
 /** @import { Session } from "./session.js" */
 
 const KILOBYTE = 1000;

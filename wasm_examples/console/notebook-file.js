@@ -1,6 +1,6 @@
 /** Notebooks as files: Jupyter's format, nbformat 4 (https://nbformat.readthedocs.io). Files of others are hostile. */
 
-import { Problem } from "../../web/protocol.js";
+import { Problem } from "../../web/worker/protocol.js";
 
 /**
  * @typedef {Record<string, any>} Output  as in nbformat: "stream", "execute_result", "display_data" or "error"

@@ -1,13 +1,13 @@
 /** The notebook view: cells of code and Markdown, which run in the console's session. */
 
-import { save } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { save } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { Cell } from "./cell.js";
 import { MAX_BYTES, newCell, readNotebook, writeNotebook } from "./notebook-file.js";
 import { NotebookStore } from "./notebook-store.js";
 import { keepSetting, setting } from "./settings.js";
 
-/** @import { PageView } from "../../web/page.js" */
+/** @import { PageView } from "../../web/page/page.js" */
 /** @import { CellData, Kind, NotebookData } from "./notebook-file.js" */
 /** @import { Options, Session } from "./session.js" */
 

@@ -1,6 +1,6 @@
 /** What a value looks like, from its data by media type. The data is hostile: an <img> runs no scripts, and HTML is sanitised. */
 
-import { safeHtml, showMarkdown, loadMarkdown } from "../../web/markdown.js";
+import { safeHtml, showMarkdown, loadMarkdown } from "../../web/page/markdown.js";
 
 /** @typedef {Record<string, string>} Data  by media type, as in notebooks: pictures in base64, other types as text */
 

@@ -1,11 +1,11 @@
 /** A Python session, which runs cells one after the other. */
 
-import { release, showStartFailure, showStopped } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
-import { Runtime } from "../../web/tallow.js";
+import { release, showStartFailure, showStopped } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
+import { Runtime } from "../../web/page/tallow.js";
 import { APP, OPTIONS } from "./python.js";
 
-/** @import { Figures, PageView } from "../../web/page.js" */
+/** @import { Figures, PageView } from "../../web/page/page.js" */
 /** @import { Piece } from "./terminal.js" */
 
 /**

@@ -1,6 +1,6 @@
 /** The output of a terminal: a style for each stream, lines that "\r" overwrites, pictures, limited scrollback. */
 
-import { save } from "../../web/page.js";
+import { save } from "../../web/page/page.js";
 import { coloured } from "./colours.js";
 
 /**

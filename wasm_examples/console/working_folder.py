@@ -17,7 +17,7 @@ MAX_NAME_BYTES = 255
 
 
 class WorkingFolder:
-    """The files of the page. The worker calls `check` and `load` (web/bridge.py), the page the others."""
+    """The files of the page. The worker calls `check` and `load` (web/worker/bridge.py), the page the others."""
 
     def __init__(self) -> None:
         FOLDER.mkdir(exist_ok=True)

@@ -1,16 +1,16 @@
-import { isolate } from "../../web/isolation.js";
-import { LatestTask } from "../../web/latest-task.js";
-import { parseGguf } from "../../web/model-files.js";
-import { ModelPage } from "../../web/model-page.js";
-import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
-import { ShareLink } from "../../web/share.js";
-import { StoredDownloads } from "../../web/stored-downloads.js";
-import { SITE } from "../../web/site.js";
+import { isolate } from "../../web/page/isolation.js";
+import { LatestTask } from "../../web/page/latest-task.js";
+import { parseGguf } from "../../web/page/model-files.js";
+import { ModelPage } from "../../web/page/model-page.js";
+import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
+import { ShareLink } from "../../web/page/share.js";
+import { StoredDownloads } from "../../web/page/stored-downloads.js";
+import { SITE } from "../../web/page/site.js";
 import { kindOf } from "./files.js";
 
-/** @import { ModelChoice, ModelView } from "../../web/model-page.js" */
-/** @import { Started } from "../../web/protocol.js" */
+/** @import { ModelChoice, ModelView } from "../../web/page/model-page.js" */
+/** @import { Started } from "../../web/worker/protocol.js" */
 /** @import { Kind } from "./files.js" */
 /** @typedef {{ name: string, description: string, context: number }} Model */
 /** @typedef {ModelChoice & { size: string, origin: string, url: string }} Preset  `url` is the address of its weights */

@@ -1,4 +1,4 @@
-"""The Python behind app.js: a language model continues texts. web/bridge.py documents the methods of `Demo`."""
+"""The Python behind app.js: a language model continues texts. web/worker/bridge.py documents the methods of `Demo`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-import { isolate } from "../../web/isolation.js";
-import { copyText, element, onDrop, onSubmit, pageView, showStopped } from "../../web/page.js";
-import { ShareLink } from "../../web/share.js";
-import { Runtime } from "../../web/tallow.js";
+import { isolate } from "../../web/page/isolation.js";
+import { copyText, element, onDrop, onSubmit, pageView, showStopped } from "../../web/page/page.js";
+import { ShareLink } from "../../web/page/share.js";
+import { Runtime } from "../../web/page/tallow.js";
 import { fields, showChoices, speed, suitNetwork } from "./form.js";
 import { showPresets } from "./presets.js";
 import { Tabs } from "./tabs.js";

@@ -1,6 +1,6 @@
 /** Draw lines over the number of steps, with axes. */
 
-import { clearCanvas } from "../../web/canvas.js";
+import { clearCanvas } from "../../web/page/canvas.js";
 
 // More evaluations than this are thinned.
 const MAX_POINTS = 400;

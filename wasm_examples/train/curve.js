@@ -1,6 +1,6 @@
 /** Plots of the loss at each step, and of the accuracy at each evaluation. */
 
-import { redrawOnChange } from "../../web/canvas.js";
+import { redrawOnChange } from "../../web/page/canvas.js";
 import { Series, drawChart } from "./chart.js";
 
 // More steps than this are drawn as means over runs of steps.

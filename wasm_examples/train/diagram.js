@@ -1,6 +1,6 @@
 /** A picture of the network: its layers from left to right, each neuron as a small plane of its values, and the weights as lines. */
 
-import { clearCanvas, redrawOnChange, showNote } from "../../web/canvas.js";
+import { clearCanvas, redrawOnChange, showNote } from "../../web/page/canvas.js";
 import { components } from "./plane.js";
 
 const MARGIN = 12;

@@ -1,6 +1,6 @@
 /** What the page shows of the data and the network: figures, curves and predictions. */
 
-import { Figures, element } from "../../web/page.js";
+import { Figures, element } from "../../web/page/page.js";
 import { AccuracyCurve, LossCurve } from "./curve.js";
 import { Diagram } from "./diagram.js";
 import { fields } from "./form.js";
@@ -8,7 +8,7 @@ import { Confusion, Gallery } from "./mistakes.js";
 import { Plane } from "./plane.js";
 import { Samples } from "./samples.js";
 
-/** @import { Started } from "../../web/protocol.js" */
+/** @import { Started } from "../../web/worker/protocol.js" */
 /** @import { Network } from "./diagram.js" */
 /** @import { Mistakes } from "./mistakes.js" */
 /** @import { Field } from "./plane.js" */

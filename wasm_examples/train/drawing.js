@@ -1,7 +1,7 @@
 /** The pad with a drawing, and what the network takes it for. */
 
-import { showInk } from "../../web/canvas.js";
-import { element } from "../../web/page.js";
+import { showInk } from "../../web/page/canvas.js";
+import { element } from "../../web/page/page.js";
 import { Pad } from "./pad.js";
 
 const SIDE = 28;

@@ -1,6 +1,6 @@
 /** The form of the page: its settings, and the controls that the chosen dataset has. */
 
-import { element, readNumber } from "../../web/page.js";
+import { element, readNumber } from "../../web/page/page.js";
 
 export const fields = {
   dataset: element("dataset", HTMLSelectElement),

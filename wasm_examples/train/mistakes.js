@@ -1,6 +1,6 @@
 /** Where a network that reads digits is wrong: the confusion matrix, and a gallery of mistakes. */
 
-import { showInk } from "../../web/canvas.js";
+import { showInk } from "../../web/page/canvas.js";
 
 const SIDE = 28;
 const STRONGEST = 45; // percent of colour: more would make the number hard to read

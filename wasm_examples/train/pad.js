@@ -1,6 +1,6 @@
 /** A pad to draw a digit on, with a pointer, a finger or the arrow keys. */
 
-import { clearCanvas, keyCursor, pointerPosition, redrawOnChange } from "../../web/canvas.js";
+import { clearCanvas, keyCursor, pointerPosition, redrawOnChange } from "../../web/page/canvas.js";
 
 /** @typedef {[number, number][]} Stroke  points, x and y from 0 to 1 */
 

@@ -1,6 +1,6 @@
 /** The points in the plane, and the network's prediction at every position. */
 
-import { clearCanvas, keyCursor, pointerPosition, redrawOnChange, showNote } from "../../web/canvas.js";
+import { clearCanvas, keyCursor, pointerPosition, redrawOnChange, showNote } from "../../web/page/canvas.js";
 
 const RADIUS = 4;
 

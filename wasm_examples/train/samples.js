@@ -1,6 +1,6 @@
 /** Test images and the network's predictions. */
 
-import { showInk } from "../../web/canvas.js";
+import { showInk } from "../../web/page/canvas.js";
 
 const SIDE = 28;
 

@@ -1,6 +1,6 @@
 /** The settings of the text tab, which links carry. */
 
-import { element } from "../../web/page.js";
+import { element } from "../../web/page/page.js";
 
 export const textFields = {
   task: element("text-task", HTMLSelectElement),

@@ -1,7 +1,7 @@
 /** Read a file of the user's as text. */
 
-import { megabytes } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { megabytes } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 
 const MAX_BYTES = 4_000_000;
 const HINT = "Choose a text file in UTF-8, such as a .txt file.";

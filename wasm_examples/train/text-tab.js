@@ -1,14 +1,14 @@
 /** The text tab: a language model learns a text, and its samples improve. Loaded when the tab is opened first. */
 
-import { Figures, ProgressBar, ProblemBox, Status, copyText, element, expectAnswer, onSubmit, readNumber, save } from "../../web/page.js";
+import { Figures, ProgressBar, ProblemBox, Status, copyText, element, expectAnswer, onSubmit, readNumber, save } from "../../web/page/page.js";
 import { CurrentRun } from "./current-run.js";
 import { LossCurve } from "./curve.js";
 import { textFields } from "./text-fields.js";
 import { readText } from "./text-file.js";
 import { TextSamples } from "./text-samples.js";
 
-/** @import { Started } from "../../web/protocol.js" */
-/** @import { Runtime } from "../../web/tallow.js" */
+/** @import { Started } from "../../web/worker/protocol.js" */
+/** @import { Runtime } from "../../web/page/tallow.js" */
 
 const SLICE_S = 1 / 20;
 const SAMPLE = { length: 120, temperature: 0.8, seed: 1 };

@@ -1,15 +1,15 @@
 /** Train one network at a time: runs, settings and files. Python answers calls one after the other, in the order of the calls. */
 
-import { element, expectAnswer, save, showStartFailure } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { element, expectAnswer, save, showStartFailure } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { CurrentRun } from "./current-run.js";
 import { Display } from "./display.js";
 import { Drawing } from "./drawing.js";
 import { chosenClass, fields, readSettings, showChoices, speed } from "./form.js";
 
-/** @import { PageView } from "../../web/page.js" */
-/** @import { Source, Started } from "../../web/protocol.js" */
-/** @import { Runtime } from "../../web/tallow.js" */
+/** @import { PageView } from "../../web/page/page.js" */
+/** @import { Source, Started } from "../../web/worker/protocol.js" */
+/** @import { Runtime } from "../../web/page/tallow.js" */
 
 // Python trains this long at a time, two frames of a 60 Hz screen; between two slices it takes changed settings.
 const SLICE_S = 1 / 30;

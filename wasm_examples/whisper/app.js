@@ -1,8 +1,8 @@
 /** Connects the controls of the page with what they do. */
 
-import { isolate } from "../../web/isolation.js";
-import { listenForModels } from "../../web/model-inputs.js";
-import { element, onSubmit } from "../../web/page.js";
+import { isolate } from "../../web/page/isolation.js";
+import { listenForModels } from "../../web/page/model-inputs.js";
+import { element, onSubmit } from "../../web/page/page.js";
 import { page, view } from "./elements.js";
 import { BUILT_IN, hasModel, smallest } from "./models.js";
 import { listenForLinks } from "./settings.js";

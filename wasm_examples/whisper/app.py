@@ -1,4 +1,4 @@
-"""The Python behind app.js: speech to text. web/bridge.py documents the methods of `Demo`.
+"""The Python behind app.js: speech to text. web/worker/bridge.py documents the methods of `Demo`.
 
 The page decodes files and the microphone to samples, which are stored here as 16-bit integers: an hour takes 115 MB.
 The model transcribes one window after the other. The page requests one segment at a time, and gets events with the

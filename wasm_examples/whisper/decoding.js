@@ -1,7 +1,7 @@
 /** Pass a sound to Python, part by part, and draw its waveform. */
 
-import { aborted } from "../../web/page.js";
-import { SAMPLE_RATE, samplesOf } from "../../web/sound.js";
+import { aborted } from "../../web/page/page.js";
+import { SAMPLE_RATE, samplesOf } from "../../web/sound/sound.js";
 import { hearing, view } from "./elements.js";
 
 /** @import { Waveform } from "./waveform.js" */

@@ -1,9 +1,9 @@
 /** The elements of the page that more than one of its modules uses, and the view that shows its state. */
 
-import { Figures, ProgressBar, element, pageView } from "../../web/page.js";
-import { StoredDownloads } from "../../web/stored-downloads.js";
+import { Figures, ProgressBar, element, pageView } from "../../web/page/page.js";
+import { StoredDownloads } from "../../web/page/stored-downloads.js";
 
-/** @import { ModelView } from "../../web/model-page.js" */
+/** @import { ModelView } from "../../web/page/model-page.js" */
 
 export const page = {
   modelName: element("model-name", HTMLElement),

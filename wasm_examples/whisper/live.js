@@ -6,7 +6,7 @@
  * settled, and the next pass starts there. The transcription after the recording replaces this text.
  */
 
-import { SAMPLE_RATE, samplesOf } from "../../web/sound.js";
+import { SAMPLE_RATE, samplesOf } from "../../web/sound/sound.js";
 
 /** @import { Recorder } from "./recorder.js" */
 /** @typedef {{ end: number, text: string }} Heard  `end` in seconds after the start of what was heard */

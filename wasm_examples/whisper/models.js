@@ -1,10 +1,10 @@
 /** The models that the page loads: the built-in one, those of the list, and others by name, address or file. */
 
-import { findFiles, folderName, localFolder, parseModel, parseModelFile } from "../../web/model-files.js";
+import { findFiles, folderName, localFolder, parseModel, parseModelFile } from "../../web/page/model-files.js";
 import { page } from "./elements.js";
 
-/** @import { ModelLocation } from "../../web/model-files.js" */
-/** @import { ModelChoice } from "../../web/model-page.js" */
+/** @import { ModelLocation } from "../../web/page/model-files.js" */
+/** @import { ModelChoice } from "../../web/page/model-page.js" */
 /** @typedef {ModelChoice & { id: string }} Choice  `id` is its value in the list of models */
 /** @typedef {(texts: Record<string, unknown>) => Promise<any>} Ask  returns the names of a model's files, see app.py */
 

@@ -1,8 +1,8 @@
 /** The microphone, recorded as a WAV file. */
 
-import { aborted } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
-import { mono16, writeWav } from "../../web/wav.js";
+import { aborted } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
+import { mono16, writeWav } from "../../web/sound/wav.js";
 
 /** @type {Record<string, [string, string]>} */
 const REFUSALS = {

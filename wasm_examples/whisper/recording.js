@@ -1,6 +1,6 @@
 /** Recording: the button, the waveform, and the text while one speaks. */
 
-import { Problem } from "../../web/protocol.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { page, view } from "./elements.js";
 import { wantsLiveText } from "./settings.js";
 import { clock } from "./spectrogram.js";

@@ -1,6 +1,6 @@
 /** Save the text as a file. */
 
-import { save } from "../../web/page.js";
+import { save } from "../../web/page/page.js";
 import { view } from "./elements.js";
 
 const { status, problems } = view;

@@ -1,6 +1,6 @@
 /** The settings of a transcription, and links to them. */
 
-import { ShareLink } from "../../web/share.js";
+import { ShareLink } from "../../web/page/share.js";
 import { page } from "./elements.js";
 
 /** The language in a link: the list has it only after a model with that language has loaded. */

@@ -1,8 +1,8 @@
 /** Sounds that are fetched: the samples of the site, and addresses that a user types. */
 
-import { Download } from "../../web/download.js";
-import { megabytes } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { Download } from "../../web/worker/download.js";
+import { megabytes } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { hearing, view } from "./elements.js";
 
 /** @typedef {{ file: string, name: string }} Sample */

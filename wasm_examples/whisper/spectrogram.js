@@ -1,6 +1,6 @@
 /** A mel spectrogram that fills the canvas: time to the right, pitch upwards, louder is brighter. */
 
-import { clearCanvas, redrawOnChange } from "../../web/canvas.js";
+import { clearCanvas, redrawOnChange } from "../../web/page/canvas.js";
 
 const FRAMES_PER_SECOND = 100;
 const LABEL_HEIGHT = 18;

@@ -1,8 +1,8 @@
 /** Loads a model, takes a sound and transcribes it: one of each at a time. */
 
-import { ModelPage } from "../../web/model-page.js";
-import { aborted, closeOnPhone, copyText, save, showStart } from "../../web/page.js";
-import { Problem } from "../../web/protocol.js";
+import { ModelPage } from "../../web/page/model-page.js";
+import { aborted, closeOnPhone, copyText, save, showStart } from "../../web/page/page.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { hearing, page, view } from "./elements.js";
 import { BUILT_IN, builtIn, modelOfFiles, namedModel, selectModel, smallest } from "./models.js";
 import { fetchTheRest } from "./offline.js";
@@ -14,7 +14,7 @@ import { Spectrogram, clock } from "./spectrogram.js";
 import { Transcript } from "./transcript.js";
 import { Waveform } from "./waveform.js";
 
-/** @import { Runtime } from "../../web/tallow.js" */
+/** @import { Runtime } from "../../web/page/tallow.js" */
 /** @import { Heard } from "./live.js" */
 /** @import { Choice } from "./models.js" */
 /** @import { Segment } from "./transcript.js" */

@@ -1,6 +1,6 @@
 /** The waveform of a sound: while it is recorded, its last seconds; then all of it, with the part that has been transcribed. */
 
-import { clearCanvas, pointerPosition, redrawOnChange } from "../../web/canvas.js";
+import { clearCanvas, pointerPosition, redrawOnChange } from "../../web/page/canvas.js";
 
 const PEAKS_PER_S = 20;
 const LIVE_S = 10; // what a recording shows

@@ -10,7 +10,7 @@ from typing import Any
 
 IN_BROWSER = sys.platform == "emscripten"
 
-OFFER = "tallow_kernel_threads"  # the JavaScript module of web/kernel-threads.js
+OFFER = "tallow_kernel_threads"  # the JavaScript module of web/threads/kernel-threads.js
 
 
 class _Setting:

@@ -1,7 +1,7 @@
 """The static site: pages, their wheel, Pyodide or its CDN's URL, and the lock file.
 
 index.html, service-worker.js         the front page; offline use, and isolation for hosts that cannot send headers
-web/, wasm_examples/                  as in the checkout
+web/, wasm_examples/                  the modules and the pages, see pages.py
 site.json                             paths of the runtime, hashes of its files, models to offer, a hash of the pages
 runtime/pyodide-lock.json             NumPy and tallow, with their hashes
 runtime/python-<hash>/                with a copy of Pyodide: Python in parts, see parts.py
@@ -16,19 +16,18 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import tarfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import tallow
 from tallow.io.regular import read_regular
 from tallow.io.whole_folder import replaced_folder
-from tallow.site.browser_wheel import PAGES, SiteError, pack_wheel, top_level_packages
+from tallow.site.browser_wheel import SiteError, pack_wheel, top_level_packages
 from tallow.site.bytecode import add_bytecode
 from tallow.site.joined_modules import join_modules
 from tallow.site.page_heads import write_heads
+from tallow.site.pages import copy_pages
 from tallow.site.parts import write_parts
 from tallow.site.pyodide_packages import copy_packages
 from tallow.site.shared_module import write_shared_module
@@ -109,23 +108,6 @@ MARKDOWN_CDN = {
 }
 
 
-def _copy_pages(out: Path) -> None:
-    """Write web/ and wasm_examples/ to a folder: from the installed package's archive, or the checkout."""
-    package = Path(tallow.__file__).parent
-    archive, checkout = package / PAGES, package.parents[1]
-    if archive.is_file():
-        with tarfile.open(archive) as pages:
-            pages.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.3 and older have none
-            pages.extractall(out)
-    elif (checkout / "web" / "tallow.js").is_file():
-        for folder in ("web", "wasm_examples"):
-            shutil.copytree(checkout / folder, out / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    else:
-        hint = "install tallow again: pip install --force-reinstall"
-        raise SiteError(f"web pages not found near {package}", hint=hint)
-    (out / "web" / "tsconfig.json").unlink()
-
-
 @contextmanager
 def replaced_site(out: Path) -> Iterator[Path]:
     """Make a temporary folder, which takes the place of a site as a whole if the block succeeds.
@@ -164,7 +146,7 @@ def build_site(
 
     Raises:  SiteError if `pyodide` is not the required release
     """
-    _copy_pages(out)
+    copy_pages(out)
     # Both belong at the root: the front page, and a service worker, whose folder is its scope.
     for name in (ENTRY, "service-worker.js"):
         (out / "web" / name).rename(out / name)

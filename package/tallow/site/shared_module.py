@@ -1,7 +1,8 @@
 """Give sites a copy of Pyodide's main module with a shared memory.
 
-Pages could change the module as it loads (web/shared-memory.js), as they do with that of the CDN. But browsers keep the
-machine code of a module only if it comes unchanged from a URL; compiling it again takes a second of processor time.
+Pages could change the module as it loads (web/threads/shared-memory.js), as they do with that of the CDN. But browsers
+keep the machine code of a module only if it comes unchanged from a URL; compiling it again takes a second of processor
+time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ def write_shared_module(source: Path, target: Path, rewriter: Path) -> bool:
     """Write the copy. Without Node 20 or later nothing is written.
 
     Args:
-        rewriter: web/memory-type.js.
+        rewriter: web/threads/memory-type.js.
 
     Returns:  whether `target` was written
     """

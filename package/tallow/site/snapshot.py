@@ -1,4 +1,4 @@
-"""Give sites a snapshot of Python's memory, from which their pages start (web/start.js).
+"""Give sites a snapshot of Python's memory, from which their pages start (web/boot/start.js).
 
 Pyodide writes it, in Node: Python with its standard library, NumPy and tallow, after the imports of all pages. It works
 with one version of each only. The results are stored in tallow's cache.
@@ -41,7 +41,7 @@ KERNELS = ".wasm"  # needed soon, if not in the memory: so these get files of th
 # Of models that users choose: for one module that is not in the memory, a page fetches tallow's whole wheel.
 CHOSEN = "from tallow.models import Falcon, GPT2, Gemma3, Mistral, Phi3, Qwen3, gguf_models"
 TALLOW_NAME = r"\b(?:tl|tallow)\.([a-z]\w*)\("  # a function that a page calls
-BLOCK_BYTES = 1 << 19  # as in web/sha256.js
+BLOCK_BYTES = 1 << 19  # as in web/boot/sha256.js
 NAME_LENGTHS = 26  # where a zip file's local header has the lengths of name and extra field, which end it
 
 Tree = dict[str, Any]
@@ -155,7 +155,7 @@ def _modules(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 
 def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return what web/snapshot.js reads: see the type Description there. Write the files of their own to `folder`."""
+    """Return what web/boot/snapshot.js reads: its type Description. Write the files of their own to `folder`."""
     packed = (folder / MEMORY).read_bytes()
     tree: Tree = {}
     _put(tree, runtime.stdlib_place, _file(f"../{_in_site(runtime.stdlib)}", runtime.stdlib))
@@ -188,7 +188,7 @@ def _describe(runtime: Runtime, linking: Mapping[str, Any], folder: Path) -> dic
 
 
 def block_hash(data: bytes) -> str:
-    """Return the SHA-256 of the SHA-256 of each block, in hexadecimal, as `blockHash` of web/sha256.js does."""
+    """Return the SHA-256 of the SHA-256 of each block, in hexadecimal, as `blockHash` of web/boot/sha256.js does."""
     blocks = (data[start : start + BLOCK_BYTES] for start in range(0, len(data), BLOCK_BYTES))
     return hashlib.sha256(b"".join(hashlib.sha256(block).digest() for block in blocks)).hexdigest()
 

@@ -4,14 +4,14 @@
 //   pyodide:  folder of the Pyodide distribution,
 //   stdlib:   path of the archive with Python's own library,
 //   wheels:   paths of the wheels to install,
-//   state:    path of web/snapshot_state.py,
+//   state:    path of web/boot/snapshot_state.py,
 //   imports:  the import statements to run,
-//   rewriter: URL of web/memory-type.js,
+//   rewriter: URL of web/threads/memory-type.js,
 //   out:      folder for the files
 // }
 // Node must have stack switching (JSPI), of which Pyodide keeps in its memory that it is there.
 // Writes memory.bin.gz, the pieces of the memory that are not zero, one after the other; libraries as <number>.wasm and
-// <number>-shared.wasm; and linking.json: what the tab needs besides the memory to go on, as web/snapshot.js reads it.
+// <number>-shared.wasm; and linking.json: what the tab needs besides the memory to go on, as web/boot/snapshot.js reads it.
 // Source of the layout of a library's handle: Emscripten's struct dso.
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -58,7 +58,7 @@ writeFileSync(`${config.out}/memory.bin.gz`, gzipSync(Buffer.concat(pieces), { l
 writeFileSync(`${config.out}/linking.json`, JSON.stringify(linking));
 process.exit(0);
 
-/** Make Pyodide's module, with an empty slot in the table where this engine adds no trampoline: see web/snapshot.js. */
+/** Make Pyodide's module, with an empty slot in the table where this engine adds no trampoline: see web/boot/snapshot.js. */
 function reservingSlot(settings) {
   settings.preRun.push((module) => {
     const { _PyRuntime, _PyEM_EMSCRIPTEN_TRAMPOLINE_OFFSET } = module.LDSO.loadedLibsByName.__main__.exports;

@@ -99,7 +99,7 @@ def has_tokenizer(folder: Path) -> bool:
 def needed_files(sets: Sequence[Sequence[str]], has: Callable[[str], bool]) -> list[str]:
     """Return which files to fetch: the first set if it is complete, else all complete ones, as the class chooses.
 
-    `findFiles` of web/model-files.js has the same rule.
+    `findFiles` of web/page/model-files.js has the same rule.
     """
     complete = [names for names in sets if all(map(has, names))]
     taken = complete[:1] if sets[0] in complete[:1] else complete

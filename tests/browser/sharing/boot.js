@@ -1,7 +1,7 @@
 /** Boot a stock Pyodide on a shared memory, as docs/threads.md shows it. The tests use the globals. */
 
-import { offerThreads } from "./web/kernel-threads.js";
-import { shareMemory } from "./web/shared-memory.js";
+import { offerThreads } from "./web/threads/kernel-threads.js";
+import { shareMemory } from "./web/threads/shared-memory.js";
 
 globalThis.originals = {
   "TextDecoder.decode": TextDecoder.prototype.decode,

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { test } from "node:test";
 
-import { MAX_PAGES, shareModule, sharingStream } from "../../../web/memory-type.js";
+import { MAX_PAGES, shareModule, sharingStream } from "../../../web/threads/memory-type.js";
 
 const MODULES = JSON.parse(process.env.TALLOW_WASM_MODULES);
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];

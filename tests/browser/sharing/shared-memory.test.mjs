@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 
-import { shareModule } from "../../../web/memory-type.js";
-import { shareMemory, SharingError } from "../../../web/shared-memory.js";
+import { shareModule } from "../../../web/threads/memory-type.js";
+import { shareMemory, SharingError } from "../../../web/threads/shared-memory.js";
 
 // One memory of a page, exported as "memory"; the same imported from "env"; a body without a function.
 const DEFINED = bytes("05 03 01 00 01  07 0a 01 06 6d656d6f7279 02 00");

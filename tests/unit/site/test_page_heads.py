@@ -14,7 +14,7 @@ from tallow.site.page_heads import HEAD, POLICY, completed, policy, write_heads
 pytestmark = pytest.mark.native  # reads the checkout
 
 LIBRARIES = {"pyodide": "https://p/", "tokenizers": "https://t/t.mjs", "markdown": "https://m/a.mjs https://m/b.mjs"}
-PAGES = [ROOT / "web" / "index.html", *sorted(ROOT.glob("wasm_examples/*/index.html"))]
+PAGES = [ROOT / "web" / "front" / "index.html", *sorted(ROOT.glob("wasm_examples/*/index.html"))]
 PAGE = "<head>\n    <!-- head: demo early -->\n    <title>T</title>\n</head><header><!-- home --></header>"
 
 

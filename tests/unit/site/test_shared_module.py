@@ -14,7 +14,7 @@ pytestmark = pytest.mark.native
 HEADER = bytes.fromhex("0061736d 01000000")
 PLAIN = HEADER + bytes.fromhex("05 04 01 01 01 02")  # a memory of 1 to 2 pages
 SHARED = HEADER + bytes.fromhex("05 04 01 03 01 02")
-REWRITER = ROOT / "web" / "memory-type.js"
+REWRITER = ROOT / "web" / "threads" / "memory-type.js"
 
 
 @pytest.mark.native

@@ -11,12 +11,20 @@ import zlib
 from pathlib import Path
 
 import pytest
-from support.paths import ROOT
 
 from tallow.site import snapshot
+from tallow.site.pages import copy_pages
 from tallow.site.snapshot import Runtime, page_imports, start_imports, write_snapshot
 
 pytestmark = pytest.mark.native
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the pages of this checkout."""
+    folder = tmp_path_factory.mktemp("pages")
+    copy_pages(folder)
+    return folder
 
 
 def test_imports_are_those_of_the_pages_without_each_other(tmp_path: Path) -> None:
@@ -32,8 +40,8 @@ def test_imports_are_those_of_the_pages_without_each_other(tmp_path: Path) -> No
     assert page_imports(tmp_path) == expected
 
 
-def test_imports_of_the_pages_in_this_checkout_can_be_run() -> None:
-    statements = page_imports(ROOT)
+def test_imports_of_the_pages_in_this_checkout_can_be_run(pages: Path) -> None:
+    statements = page_imports(pages)
     assert "import tallow" in statements
     modules = {re.split(r"[ .]", statement)[1] for statement in statements if not statement.startswith("tallow.")}
     assert modules <= {*sys.stdlib_module_names, "numpy", "pyodide", "tallow"}  # others are not in a snapshot
@@ -70,7 +78,9 @@ def test_entry_says_where_the_data_is(tmp_path: Path, method: int) -> None:
 
 
 @pytest.mark.parametrize("program", [None, "#!/bin/sh\nexit 1\n"], ids=["no Node", "Node fails"])
-def test_without_node_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str | None) -> None:
+def test_without_node_nothing_is_written(
+    tmp_path: Path, pages: Path, monkeypatch: pytest.MonkeyPatch, program: str | None
+) -> None:
     out = tmp_path / "runtime"
     out.mkdir()
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -80,5 +90,5 @@ def test_without_node_nothing_is_written(tmp_path: Path, monkeypatch: pytest.Mon
     for name in ("package.json", "stdlib.zip"):
         (tmp_path / name).write_bytes(b"")
     runtime = Runtime(tmp_path, tmp_path / "stdlib.zip", "/lib/stdlib.zip", (), "/lib/site-packages")
-    assert write_snapshot(runtime, ROOT, out) is None
+    assert write_snapshot(runtime, pages, out) is None
     assert not list(out.iterdir())

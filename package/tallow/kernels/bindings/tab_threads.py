@@ -1,7 +1,7 @@
 """The threads of the tab: workers on the same memory, which claim parts of a kernel; see src/runtime/parts.c.
 
-The worker side is web/kernel-thread.js, which has the same layout of the control block. Its parts are float64 numbers,
-which hold addresses, sizes and float32 numbers exactly.
+The worker side is web/threads/kernel-thread.js, with the same layout of the control block. Its parts are float64
+numbers, which hold addresses, sizes and float32 numbers exactly.
 """
 
 from __future__ import annotations

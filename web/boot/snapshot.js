@@ -9,7 +9,7 @@
 import { addFiles } from "./archive-files.js";
 import { gunzip, unpacked } from "./read-files.js";
 import { sha256 } from "./sha256.js";
-import { replace } from "./shared-views.js";
+import { replace } from "../threads/shared-views.js";
 import { storeMemory, storedMemory } from "./snapshot-store.js";
 
 /** @import { PyodideAPI } from "pyodide" */

@@ -11,12 +11,12 @@
  *     const report = await runtime.call("advance", { seconds: 0.05 });
  */
 
-import { FATAL, Problem } from "./protocol.js";
+import { FATAL, Problem } from "../worker/protocol.js";
 import { SITE } from "./site.js";
 
-/** @import { Work } from "./kernel-thread.js" */
-/** @import { Supervisor } from "./kernel-supervisor.js" */
-/** @import { Loaded, Notice, Progress, Reply, Request, Source, Started, Token } from "./protocol.js" */
+/** @import { Work } from "../threads/kernel-thread.js" */
+/** @import { Supervisor } from "../threads/kernel-supervisor.js" */
+/** @import { Loaded, Notice, Progress, Reply, Request, Source, Started, Token } from "../worker/protocol.js" */
 
 const SIGINT = 2;
 

@@ -8,7 +8,7 @@
  */
 
 import { fragmentOf, readFragment } from "./fragment.js";
-import { Problem } from "./protocol.js";
+import { Problem } from "../worker/protocol.js";
 
 /**
  * A control of a form. `accepts` is for what is not a control of HTML: whether `value` may be set to this text.

@@ -1,8 +1,8 @@
 /** The front page: a story that the visitor starts, and cards whose pictures move when they are on the screen. */
 
 import { FrontStory } from "./front-story.js";
-import { isolate } from "./isolation.js";
-import { onSubmit, element } from "./page.js";
+import { isolate } from "../page/isolation.js";
+import { onSubmit, element } from "../page/page.js";
 import { bringToLife } from "./previews.js";
 
 const story = new FrontStory();

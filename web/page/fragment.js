@@ -1,6 +1,6 @@
 /** Named texts in the fragment of the page's address, as in #prompt=Once&seed=1. Browsers do not send it to the server. */
 
-import { Problem } from "./protocol.js";
+import { Problem } from "../worker/protocol.js";
 
 /** The fragment that contains these values. @param {Record<string, string>} values */
 export function fragmentOf(values) {

@@ -1,6 +1,6 @@
 """The Python behind front-story.js: the built-in model tells a story, and the kernels are timed.
 
-web/bridge.py documents the methods of `Demo`.
+web/worker/bridge.py documents the methods of `Demo`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
  * exactly one `done` or `error`. `abort` has the id of the request to stop. `abort` and `interrupt` have no reply. `refusal` and
  * what is a Notice belong to no request.
  *
- * @import { Work } from "./kernel-thread.js"
+ * @import { Work } from "../threads/kernel-thread.js"
  * @typedef {{ url: string, size?: number, sha256?: string }} Remote  a file on a server; its size and hash are checked if given
  * @typedef {Remote | { file: File }} Source  the origin of a file's bytes
  *

@@ -1,6 +1,6 @@
 /** The downloaded model that a page used last, so that a later visit can offer it. */
 
-/** @import { Source } from "./protocol.js" */
+/** @import { Source } from "../worker/protocol.js" */
 
 const KEY = `tallow-last-model ${location.pathname}`;
 

@@ -8,15 +8,15 @@
  * types.d.ts documents the functions. Python starts in a worker at the first call; all later calls use that worker.
  */
 
-import { findFiles, parseGguf, parseModel } from "./model-files.js";
-import { aborted } from "./page.js";
-import { Problem } from "./protocol.js";
-import { SITE } from "./site.js";
-import { samplesOf } from "./sound.js";
-import { Runtime } from "./tallow.js";
+import { findFiles, parseGguf, parseModel } from "../page/model-files.js";
+import { aborted } from "../page/page.js";
+import { Problem } from "../worker/protocol.js";
+import { SITE } from "../page/site.js";
+import { samplesOf } from "../sound/sound.js";
+import { Runtime } from "../page/tallow.js";
 
 /** @import { EmbedOptions, GenerateOptions, LanguageModel, LoadOptions, Options, PythonOptions, TranscribeOptions } from "./types.d.ts" */
-/** @import { Source } from "./protocol.js" */
+/** @import { Source } from "../worker/protocol.js" */
 /** @typedef {"text" | "speech" | "vectors"} Kind  as in tasks.py */
 /** @typedef {{ runtime: Runtime, models: Map<string, Promise<number>> }} Session  `models` has their numbers, by kind and name */
 

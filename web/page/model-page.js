@@ -24,7 +24,7 @@ import { aborted, expectAnswer, megabytes, release, showStartFailure, showStoppe
 import { Runtime } from "./tallow.js";
 
 /** @import { Figures, PageView, Remedy } from "./page.js" */
-/** @import { Loaded, Progress, Source, Started } from "./protocol.js" */
+/** @import { Loaded, Progress, Source, Started } from "../worker/protocol.js" */
 /** @import { StoredDownloads } from "./stored-downloads.js" */
 
 const IDLE_MS = 10 * 60 * 1000;

@@ -12,7 +12,7 @@ import { Snapshot, SnapshotError } from "./snapshot.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 /** @import { Booted } from "./shared-boot.js" */
-/** @import { Sharing } from "./shared-memory.js" */
+/** @import { Sharing } from "../threads/shared-memory.js" */
 /** @import { Factory } from "./snapshot.js" */
 /**
  * Pyodide's own options may be among these: `lockFileURL`, `packageBaseUrl`, `env` and others. `plain` gives those that are only

@@ -1,6 +1,6 @@
 /** The line of a page that shows how many downloads the browser stores, with a button that deletes them. */
 
-import { clear, storedUrls } from "./cache.js";
+import { clear, storedUrls } from "../worker/cache.js";
 
 export class StoredDownloads {
   #box;

@@ -1,12 +1,12 @@
 /** Find the files of a model: in a folder of this computer, on this server, at an address, or on the Hugging Face Hub. */
 
-import { find } from "./cache.js";
-import { Missing } from "./download.js";
-import { Problem } from "./protocol.js";
-import { sha256 } from "./sha256.js";
-import { readInto } from "./source.js";
+import { find } from "../worker/cache.js";
+import { Missing } from "../worker/download.js";
+import { Problem } from "../worker/protocol.js";
+import { sha256 } from "../boot/sha256.js";
+import { readInto } from "../worker/source.js";
 
-/** @import { Remote, Source } from "./protocol.js" */
+/** @import { Remote, Source } from "../worker/protocol.js" */
 
 /**
  * A location of a model. `open` is called first. `has` is also true if only a request can tell, which `exists` makes.

@@ -3,7 +3,7 @@
  * pointed at or focused. Otherwise, and if the user wants reduced motion, it shows its last state.
  */
 
-import { redrawOnChange } from "./canvas.js";
+import { redrawOnChange } from "../page/canvas.js";
 import { TinyTraining } from "./tiny-training.js";
 
 const REDUCED = matchMedia("(prefers-reduced-motion: reduce)");

@@ -1,9 +1,9 @@
 /** The story on the front page. Python is not loaded before the visitor wants it. */
 
-import { fragmentOf } from "./fragment.js";
-import { aborted, element, expectAnswer, pageView, release, showStopped } from "./page.js";
+import { fragmentOf } from "../page/fragment.js";
+import { aborted, element, expectAnswer, pageView, release, showStopped } from "../page/page.js";
 
-/** @import { Runtime } from "./tallow.js" */
+/** @import { Runtime } from "../page/tallow.js" */
 
 const STEPS = ["Fetching Python", "Starting Python", "Importing tallow"]; // what python.js reports
 const SNAPSHOTS = "tallow-snapshots"; // the cache of snapshot-visits.js
@@ -71,7 +71,7 @@ export class FrontStory {
   async #start() {
     release(this.#view);
     this.#showStep(STEPS[0]);
-    const { Runtime } = await import("./tallow.js");
+    const { Runtime } = await import("../page/tallow.js");
     const runtime = Runtime.create();
     runtime.onStop = (problem) => {
       this.#started = null;

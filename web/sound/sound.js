@@ -6,12 +6,12 @@
  * the file says. Files of other formats are decoded at once, up to MAX_WHOLE_BYTES. Every step can be stopped.
  */
 
-import { chunksOf } from "./download.js";
+import { chunksOf } from "../worker/download.js";
 import { readFlac, splitFlac } from "./flac.js";
 import { splitMp3 } from "./mp3.js";
 import { readOgg, splitOgg } from "./ogg.js";
-import { aborted } from "./page.js";
-import { Problem } from "./protocol.js";
+import { aborted } from "../page/page.js";
+import { Problem } from "../worker/protocol.js";
 import { readLayout, writeWav } from "./wav.js";
 
 export const SAMPLE_RATE = 16000;

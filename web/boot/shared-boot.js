@@ -1,10 +1,10 @@
 /** Boot Pyodide on a shared memory, or on a plain one where that does not work. */
 
-import { shareMemory, SharingError } from "./shared-memory.js";
+import { shareMemory, SharingError } from "../threads/shared-memory.js";
 import { SnapshotError } from "./snapshot.js";
 
 /** @import { PyodideAPI } from "pyodide" */
-/** @import { Sharing } from "./shared-memory.js" */
+/** @import { Sharing } from "../threads/shared-memory.js" */
 /** @typedef {{ pyodide: PyodideAPI, sharing: Sharing | null, unshared: string | null }} Booted  `unshared` says why `sharing` is null */
 
 // Long enough for TextDecoder; of one, two and four bytes for each character.

@@ -1,8 +1,8 @@
 /** Widgets that the pages share: status line, errors, progress bar, figures, number fields, dropped files. */
 
-import { Problem } from "./protocol.js";
+import { Problem } from "../worker/protocol.js";
 
-/** @import { Progress, Started } from "./protocol.js" */
+/** @import { Progress, Started } from "../worker/protocol.js" */
 
 /**
  * The elements that every page has.

@@ -1,6 +1,6 @@
 /** A picture of training: a network with one hidden layer learns two moons, for the card of the page that trains networks. */
 
-import { clearCanvas } from "./canvas.js";
+import { clearCanvas } from "../page/canvas.js";
 
 const HIDDEN = 12;
 const POINTS = 60; // of each class

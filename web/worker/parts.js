@@ -1,7 +1,7 @@
 /** Parts of Python (site/parts.py): archives that are unpacked into Pyodide's files, at the start or when first imported. */
 
 import { Problem } from "./protocol.js";
-import { gunzip, readNow } from "./read-files.js";
+import { gunzip, readNow } from "../boot/read-files.js";
 
 /** @import { PyodideAPI } from "pyodide" */
 

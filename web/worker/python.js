@@ -1,15 +1,15 @@
 /** Python in the worker: boot Pyodide with tallow, and call the demo through bridge.py. */
 
-import { offerThreads, refuseThreads } from "./kernel-threads.js";
+import { offerThreads, refuseThreads } from "../threads/kernel-threads.js";
 import { PageParts, loadLater } from "./parts.js";
 import { FATAL, Problem } from "./protocol.js";
-import { sha256 } from "./sha256.js";
-import { unshared } from "./shared-views.js";
-import { fetchForNextVisit, ofEarlierVisit } from "./snapshot-visits.js";
-import { start } from "./start.js";
+import { sha256 } from "../boot/sha256.js";
+import { unshared } from "../threads/shared-views.js";
+import { fetchForNextVisit, ofEarlierVisit } from "../boot/snapshot-visits.js";
+import { start } from "../boot/start.js";
 
 /** @import { PyodideAPI } from "pyodide" */
-/** @import { Supervising } from "./kernel-threads.js" */
+/** @import { Supervising } from "../threads/kernel-threads.js" */
 /** @import { Start, Started } from "./protocol.js" */
 /** @import { Sink } from "./source.js" */
 /**

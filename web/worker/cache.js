@@ -8,7 +8,7 @@
 
 import { ByteReader, CHUNK_BYTES } from "./download.js";
 import { Problem } from "./protocol.js";
-import { blockHash, HashWorker } from "./sha256.js";
+import { blockHash, HashWorker } from "../boot/sha256.js";
 
 const PARTS = "tallow-downloads";
 const RECORDS = "tallow-downloads-records";

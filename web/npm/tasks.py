@@ -1,6 +1,6 @@
 """The Python behind index.js: models by number, and runs that work with them step by step.
 
-web/bridge.py documents the methods of `Demo` that the worker calls; index.js calls the others.
+web/worker/bridge.py documents the methods of `Demo` that the worker calls; index.js calls the others.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import { chosenFiles, droppedFiles } from "./model-files.js";
 import { onDrop, onSubmit } from "./page.js";
-import { Problem } from "./protocol.js";
+import { Problem } from "../worker/protocol.js";
 
 /** @import { ProblemBox } from "./page.js" */
 

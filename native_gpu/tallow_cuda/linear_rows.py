@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from operator import is_
-from typing import Any, TypeAlias
+from typing import Any
 
 from tallow.devices import array_module, get_backend
 from tallow.dtypes import Array
-from tallow.kernels.quantized.grouped_matrix import INT8, GroupedMatrix
-from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.grouped_matrix import INT8, TWO_INT4
+from tallow.kernels.quantized.quantized_matrix import Matrix, QuantizedMatrix, as_matrix
 from tallow_cuda.launching import FLOAT32, NULL, WARP, contiguous, launch, optional_contiguous
 from tallow_cuda.rows import BYTES
 from tallow_cuda.sources import element, load
-
-Matrix: TypeAlias = Array | QuantizedMatrix
 
 MOST_ROWS = 8
 WARPS = 4  # per block, as in linear_rows.cu
 TILE = 2  # rows of the matrix that a warp processes at once
 ENOUGH_WARPS = 2**14  # four for each of about thirty on 132 multiprocessors; on an H200 faster than one
 LANES = 4  # that share 64 bytes of a row with quantized weights
+CODES = {INT8: "int8", TWO_INT4: "int4x2"}  # the C++ names of the elements
 IN_16_BYTES = {"int8": 16, "int4x2": 32}  # weights
 QUANTIZED_WARPS = 8  # per block, as in quantized_rows.cu
 RESIDENT = 2  # blocks per multiprocessor there, limited by registers
@@ -41,12 +40,12 @@ def can_be_read(*matrices: Matrix, rows: int = 1, parts: int = 2) -> bool:
     They have one dtype and are contiguous; or they have one quantization, every 16 bytes of codes are of one group, and
     the rows of x fit in shared memory.
     """
-    first = matrices[0]
-    if any(_kind(matrix) != _kind(first) for matrix in matrices):
+    first, *others = map(as_matrix, matrices)
+    if any(_kind(matrix) != _kind(first) for matrix in others):
         return False
-    if not isinstance(first, QuantizedMatrix):
-        return all(matrix.flags.c_contiguous for matrix in matrices)  # type: ignore[union-attr]
-    if not isinstance(first, GroupedMatrix) or first.scales.dtype != first.arrays[-1].dtype:
+    if first.dtype is not None:
+        return all(matrix.memory.flags.c_contiguous for matrix in (first, *others))
+    if first.group is None or first.arrays[1].dtype != first.arrays[-1].dtype:
         return False
     backend: Any = get_backend("cuda")
     shared = _staged_bytes(rows, parts, first)
@@ -62,7 +61,7 @@ def parts_of(x: Array) -> int:
 
 def linear_rows(
     x: Array,
-    *matrices: Matrix,
+    *weights: Matrix,
     bias: Array | None = None,
     residual: Array | None = None,
     norm: tuple[Array, float] | None = None,
@@ -71,14 +70,15 @@ def linear_rows(
     """Return the products of up to eight rows with up to three matrices, side by side, in the dtype of x.
 
     Args:
-        matrices: of one format, as `can_be_read` requires.
+        weights: of one format, as `can_be_read` requires.
         norm: the weight, in float32, and the eps of an rms_norm that is applied to x first.
         gated: of two matrices, silu(first product) ⊙ second.
 
-    Shapes:  x (..., K), matrices (N_i, K), bias (ΣN_i), residual as the result -> (..., ΣN_i), or (..., N_0) if gated
+    Shapes:  x (..., K), weights (N_i, K), bias (ΣN_i), residual as the result -> (..., ΣN_i), or (..., N_0) if gated
     """
     xp, x = array_module(x), _aligned(x)
-    formats = [_format(matrix) for matrix in matrices]
+    matrices = [as_matrix(matrix) for matrix in weights]
+    first = matrices[0]
     width = x.shape[-1]
     rows = x.size // width
     columns = matrices[0].shape[0] if gated else sum(matrix.shape[0] for matrix in matrices)
@@ -88,12 +88,11 @@ def linear_rows(
     operands = [_as_read(matrix) for matrix in matrices]
     # The kernel reads them before it waits for the kernels before it, so it cannot wait for one that copies them.
     waits = all(map(is_, chain.from_iterable(operands), chain.from_iterable(map(_arrays, matrices))))
-    first = matrices[0]
     weight, eps = (None, 0.0) if norm is None else norm
     defines: dict[str, Any] = {
         "X": element(x),
         "Y": element(y),
-        "W": formats[0],
+        "W": _format(first),
         "BIAS": element(bias),
         "RESIDUAL": element(residual),
         "ROWS": _padded(rows),
@@ -104,14 +103,15 @@ def linear_rows(
     counts = _three([matrix.shape[0] for matrix in matrices], 0)
     weight = None if weight is None else _aligned(weight)
     added = (optional_contiguous(bias), optional_contiguous(residual), weight, float(eps))
-    if not isinstance(first, GroupedMatrix):
+    if first.group is None:
         kernel = load("linear_rows.cu", "linear_rows", **defines, TILE=TILE)
         tiles = -(-columns * (2 if gated else 1) // TILE)
         split = _split(tiles, width * codes[0].itemsize // (WARP * BYTES))
         blocks = -(-tiles * split // WARPS)
         launch(kernel, (blocks,), (WARP * WARPS,), x, *codes, *counts, *added, y, rows, width, split, waits=waits)
         return y
-    defines |= {"S": element(first.scales), "SPREAD": int(_is_spread(first)), "SHIFTED": int(first.shifts is not None)}
+    _, scales, shifts = _arrays(first)
+    defines |= {"S": element(scales), "SPREAD": int(_is_spread(first)), "SHIFTED": int(shifts is not None)}
     kernel = load("quantized_rows.cu", "quantized_rows", **defines)
     shared = _staged_bytes(rows, 2 if norm else parts_of(x), first)
     backend: Any = get_backend("cuda")
@@ -120,7 +120,7 @@ def linear_rows(
     launch(
         kernel, (blocks,), (WARP * QUANTIZED_WARPS,),
         x, *codes, *chain.from_iterable(of_groups), *counts, *added, y, rows, width,
-        first.scales.shape[1], first.group.bit_length() - 1, shared=shared, waits=waits,
+        width // first.group, first.group.bit_length() - 1, shared=shared, waits=waits,
     )  # fmt: skip
     return y
 
@@ -130,36 +130,34 @@ def _padded(rows: int) -> int:
     return 1 << (rows - 1).bit_length()
 
 
-def _staged_bytes(rows: int, parts: int, matrix: GroupedMatrix) -> int:
+def _staged_bytes(rows: int, parts: int, matrix: QuantizedMatrix) -> int:
     """Return the bytes of shared memory for x."""
     step = LANES * IN_16_BYTES[_format(matrix)]
     steps = -(-matrix.shape[1] // (2 * step)) * 2
     return steps * _padded(rows) * (2 * parts * step + 4 + (16 if _is_spread(matrix) else 4))
 
 
-def _is_spread(matrix: GroupedMatrix) -> bool:
+def _is_spread(matrix: QuantizedMatrix) -> bool:
     """Return whether groups are smaller than the 64 bytes of codes that four lanes read."""
-    return matrix.group < LANES * IN_16_BYTES[_format(matrix)]
+    return matrix.group is not None and matrix.group < LANES * IN_16_BYTES[_format(matrix)]
 
 
-def _format(matrix: Matrix) -> str:
+def _format(matrix: QuantizedMatrix) -> str:
     """Return the C++ name of the matrix's element type."""
-    if isinstance(matrix, GroupedMatrix):
-        return "int8" if matrix.codes.dtype == INT8 else "int4x2"
-    return element(matrix)
+    return element(matrix.memory) if matrix.group is None else CODES[matrix.memory.dtype]
 
 
-def _kind(matrix: Matrix) -> tuple[str, Any]:
+def _kind(matrix: QuantizedMatrix) -> tuple[str, Any]:
     """Return what matrices that are read side by side have in common."""
-    return (matrix.format, matrix.arrays[-1].dtype) if isinstance(matrix, QuantizedMatrix) else ("", matrix.dtype)
+    return matrix.format, matrix.arrays[-1].dtype
 
 
-def _arrays(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
+def _arrays(matrix: QuantizedMatrix) -> tuple[Array, Array | None, Array | None]:
     """Return the codes, or the elements; the scales and the shifts, or None."""
-    return (matrix.codes, matrix.scales, matrix.shifts) if isinstance(matrix, GroupedMatrix) else (matrix, None, None)
+    return _three(matrix.arrays, None)
 
 
-def _as_read(matrix: Matrix) -> tuple[Array, Array | None, Array | None]:
+def _as_read(matrix: QuantizedMatrix) -> tuple[Array, Array | None, Array | None]:
     """Return the arrays as the kernels read them, which are copies where the matrix's own are not."""
     codes, scales, shifts = _arrays(matrix)
     return (
@@ -183,5 +181,6 @@ def _split(tiles: int, loads: int) -> int:
     return split
 
 
-def _three(values: Sequence[Any], filler: Any) -> tuple[Any, ...]:
-    return (*values, *[filler] * (3 - len(values)))
+def _three(values: Sequence[Any], filler: Any) -> tuple[Any, Any, Any]:
+    first, second, third = (*values, *[filler] * (3 - len(values)))
+    return first, second, third

@@ -12,7 +12,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.kernels import kernel
 from tallow.kernels.blocks.decode_block import DecodeBlock, check_call
-from tallow.kernels.quantized.int8_rows import Int8Rows
+from tallow.kernels.quantized.int8_rows import INT8
 from tallow_cuda.bindings.attention import CHUNK, MOST, attend_to_cache
 from tallow_cuda.launching import FLOAT32, WARP, contiguous, launch, threads_for
 from tallow_cuda.linear_rows import MOST_ROWS, can_be_read, linear_rows
@@ -31,9 +31,9 @@ def block_on_card(x: Array, block: DecodeBlock, places: int | Array) -> bool:
 
 
 def _can_be_read(block: DecodeBlock, rows: int) -> bool:
-    if isinstance(block.key_cache, Int8Rows) or isinstance(block.value_cache, Int8Rows):
+    if block.key_cache.dtype == INT8:
         return False
-    row = block.head_width * block.key_cache.itemsize
+    row = block.head_width * block.key_cache.dtype.itemsize
     vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)
     additions = [array for array in block.additions if array is not None]
     alone = (block.query, block.key, block.value, block.output, block.down)

@@ -15,13 +15,13 @@ from tallow_cuda.linear_rows import can_be_read, few_rows, linear_rows, parts_of
 
 def few_rows_of_groups(x: Array, matrix: QuantizedMatrix, bias: Array | None) -> bool:
     """Up to eight rows that fit in shared memory; codes and scales in groups of 16, 32, 64, 128 or 256 weights."""
-    if not isinstance(matrix, GroupedMatrix) or not few_rows(x) or not is_float(x, bias):
+    if matrix.group is None or not few_rows(x) or not is_float(x, bias):
         return False
     return can_be_read(matrix, rows=x.size // x.shape[-1], parts=parts_of(x))
 
 
 @kernel("quantized_linear", "cuda", accepts=few_rows_of_groups)
-def quantized_linear(x: Array, matrix: GroupedMatrix, bias: Array | None) -> Array:
+def quantized_linear(x: Array, matrix: QuantizedMatrix, bias: Array | None) -> Array:
     """Compute tallow.ops.quantized_linear.quantized_linear_array."""
     if x.shape[-1] != matrix.shape[1] or (bias is not None and bias.shape != matrix.shape[:1]):
         raise ShapeError(f"quantized_linear: shapes do not fit each other: x {x.shape}, weight {matrix.shape}")

@@ -144,7 +144,7 @@ class Blocks(Weights):
 
     def selected(self, rows: Array) -> Blocks:
         """Return the rows at some indices."""
-        return Blocks(BlockMatrix(self.matrix.separated().blocks[rows], self.format))
+        return Blocks(BlockMatrix(self.matrix.in_blocks().blocks[rows], self.format))
 
     def turned(self) -> Blocks:
         """Return the matrix itself."""
@@ -153,7 +153,7 @@ class Blocks(Weights):
     def data(self, name: str, target: Target) -> Iterator[Array]:
         """Yield the blocks of the whole matrix."""
         _check_shape(name, self.shape, (prod(target.shape[:-1]), target.shape[-1]), target.shape)
-        yield np.ascontiguousarray(self.matrix.separated().blocks)
+        yield np.ascontiguousarray(self.matrix.in_blocks().blocks)
 
 
 def weights_of(value: Tensor | BlockMatrix) -> Weights:
@@ -163,7 +163,7 @@ def weights_of(value: Tensor | BlockMatrix) -> Weights:
 
 def joined(parts: Sequence[Weights]) -> Weights:
     """Return several matrices of one shape one below another: blocks of one format stay blocks."""
-    blocks = [part.matrix.separated().blocks for part in parts if isinstance(part, Blocks)]
+    blocks = [part.matrix.in_blocks().blocks for part in parts if isinstance(part, Blocks)]
     formats = {part.format for part in parts}
     if len(blocks) == len(parts) and len(formats) == 1:
         return Blocks(BlockMatrix(np.concatenate(blocks), str(formats.pop())))

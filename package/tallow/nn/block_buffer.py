@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -44,8 +44,7 @@ class BlockBuffer(Buffer):
             return self.held
         if self._rows is not None:
             return devices.move(self._rows, self.device)
-        assert isinstance(self._arranged, BlockMatrix)
-        rows = self._arranged.separated().blocks
+        rows = self._arranged.in_blocks().blocks
         rows.flags.writeable = False
         return rows
 
@@ -70,9 +69,13 @@ class BlockBuffer(Buffer):
 
     def stored(self, format: str) -> BlockMatrix:
         """Return the matrix on the host, as in a file or with interleaved rows."""
-        if isinstance(self._arranged, BlockMatrix):
-            return self._arranged
-        return BlockMatrix(devices.to_host(self.held) if self._rows is None else self._rows, format)
+        if self._rows is not None:
+            return BlockMatrix(self._rows, format)
+        if self._arranged is not None:
+            return cast(
+                "BlockMatrix", self._arranged
+            )  # with interleaved rows: codes and scales have `_rows` beside them
+        return BlockMatrix(devices.to_host(self.held), format)
 
     def matrix(self, format: str) -> QuantizedMatrix:
         """Return the matrix on its device; on the host as in a file or with interleaved rows, elsewhere arranged."""

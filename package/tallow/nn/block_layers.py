@@ -56,7 +56,7 @@ class BlockLayer(Module):
 
     def take(self, matrix: BlockMatrix) -> None:
         """Use another matrix of the same shape."""
-        matrix = matrix.separated()
+        matrix = matrix.in_blocks()
         self.blocks = BlockBuffer(wrap(matrix.blocks))
         self.format = matrix.format
 

@@ -12,20 +12,19 @@ from tallow.kernels.bindings.arrays import FLOAT32, address, optional_address
 from tallow.kernels.bindings.quantized_linear import FORMATS, INTEGER_PRODUCTS
 from tallow.kernels.blocks.affine import Affine, Matrix, memory
 from tallow.kernels.library import POINTER
-from tallow.kernels.quantized.block_matrix import HALF_FORMATS
 from tallow.kernels.quantized.interleaved import SUFFIX
-from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
+from tallow.kernels.quantized.quantized_matrix import FORMATS_OF_FLOATS, as_matrix
 
 # The numbers of kernels.h.
 DTYPES = {FLOAT32: 0, F16: 1, BF16: 2}
-_BLOCKS = {name: 3 + i for i, name in enumerate(FORMATS)}
-_BLOCKS |= {name + SUFFIX: number + 16 for name, number in _BLOCKS.items()}
-_BLOCKS |= {name: DTYPES[dtype] for name, dtype in HALF_FORMATS.items()}
+_NUMBERS = {name: 3 + i for i, name in enumerate(FORMATS)}
+_NUMBERS |= {name + SUFFIX: number + 16 for name, number in _NUMBERS.items()}
+_NUMBERS |= {name: DTYPES[dtype] for dtype, name in FORMATS_OF_FLOATS.items()}
 
 
 def format_number(matrix: Matrix) -> int | None:
     """Return the number of the format of a matrix; None for a format that the kernels do not read."""
-    return _BLOCKS.get(matrix.format) if isinstance(matrix, QuantizedMatrix) else DTYPES.get(matrix.dtype)
+    return _NUMBERS.get(as_matrix(matrix).format)
 
 
 def is_plain(array: Array | None) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tallow.dtypes import BF16, F16, Array, widen
+from tallow.dtypes import BF16, F16, Array
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels.quantized.quantized_matrix import QuantizedMatrix
-from tallow.kernels.table import run
+from tallow.kernels.quantized.quantized_matrix import Matrix as Matrix
+from tallow.kernels.quantized.quantized_matrix import as_matrix
 
-Matrix: TypeAlias = Array | QuantizedMatrix
 FLOATS = frozenset((np.dtype(np.float32), F16, BF16))
 
 
@@ -54,7 +53,7 @@ def check_vectors(block: str, parts: Iterable[tuple[str, Affine]], norms: Iterab
 
 def check_dtypes(block: str, matrices: Iterable[tuple[str, Matrix]], floats: frozenset[np.dtype[Any]] = FLOATS) -> None:
     """Raise DtypeError unless all matrices that are not quantised have one of the dtypes `floats`, the same for all."""
-    dtypes = {name: m.dtype for name, m in matrices if not isinstance(m, QuantizedMatrix)}
+    dtypes = {name: m.dtype for name, m in matrices if m.dtype is not None}
     if len(set(dtypes.values())) > 1 or not floats.issuperset(dtypes.values()):
         found = ", ".join(f"{name} {dtype}" for name, dtype in dtypes.items())
         raise DtypeError(f"{block}: {found}; expected one dtype, {' or '.join(sorted(map(str, floats)))}")
@@ -62,23 +61,22 @@ def check_dtypes(block: str, matrices: Iterable[tuple[str, Matrix]], floats: fro
 
 def widened(matrix: Matrix) -> Array:
     """Return a matrix of floats or of quantised weights in float32."""
-    return matrix.widen() if isinstance(matrix, QuantizedMatrix) else widen(matrix)
+    return as_matrix(matrix).widen()
 
 
 def rows(table: Matrix, index: int | slice | Array) -> Array:
     """Return the rows of a matrix at `index`: those of quantised weights in float32, others in their own dtype."""
-    return table.rows(index) if isinstance(table, QuantizedMatrix) else table[index]
+    return as_matrix(table).rows(index)
 
 
 def memory(matrix: Matrix) -> Array:
     """Return the array of a matrix, which tells whether it has been replaced."""
-    return matrix.memory if isinstance(matrix, QuantizedMatrix) else matrix
+    return as_matrix(matrix).memory
 
 
 def product(x: Array, matrix: Matrix) -> Array:
     """Return x · matrixᵀ.  Shapes: x (..., in), matrix (out, in) -> (..., out)"""
-    y: Array = matrix.product(x) if isinstance(matrix, QuantizedMatrix) else run("linear", x, matrix, None)
-    return y
+    return as_matrix(matrix).product(x)
 
 
 def times(x: Array, affine: Affine) -> Array:

@@ -103,6 +103,6 @@ class BlockMatrix(QuantizedMatrix):
         """The format of the rows as in a file."""
         return self.format.removesuffix(SUFFIX)
 
-    def separated(self) -> BlockMatrix:
+    def in_blocks(self) -> BlockMatrix:
         """Return the matrix with its rows as in a file: itself, or new memory if they are interleaved."""
         return BlockMatrix(self._stored(slice(None)), self.stored_format) if self.is_interleaved else self

@@ -61,7 +61,7 @@ class GroupedMatrix(QuantizedMatrix):
         """
         if not (matrix.nbytes and is_scaled(matrix.format)):
             raise ArgumentError(f"GroupedMatrix: the weights of {matrix.format} are not codes times scales")
-        matrix = matrix.separated()
+        matrix = matrix.in_blocks()
         layout, rows = FORMATS[matrix.format], matrix.shape[0]
         records = np.ascontiguousarray(to_host(matrix.blocks)).reshape(-1).view(layout.record)
         step = CHUNK // layout.weights

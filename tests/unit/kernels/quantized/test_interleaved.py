@@ -53,8 +53,8 @@ def test_rows_are_those_of_the_file(name: str, rows: int) -> None:
     moved = interleaved(matrix)
     assert moved.shape == matrix.shape
     assert moved.nbytes == matrix.nbytes
-    np.testing.assert_array_equal(moved.separated().blocks, matrix.blocks)
-    assert moved.separated().format == name
+    np.testing.assert_array_equal(moved.in_blocks().blocks, matrix.blocks)
+    assert moved.in_blocks().format == name
     values = matrix.rows(slice(None))
     for index in (slice(None), slice(3, 30, 2), np.array([[4, 0], [rows - 1, 4]]), 2, np.array([], np.int64)):
         np.testing.assert_array_equal(moved.rows(index), values[index])

@@ -215,6 +215,7 @@ _TYPED_TENSORS = (
     "ShortTensor"
 )
 LAZY |= {name: f"tallow.compat.settings:{name}" for name in _SETTINGS.split()}
+LAZY |= {name: f"tallow.functions.low_rank:{name}" for name in ("pca_lowrank", "svd_lowrank")}
 LAZY |= {name: f"tallow.compat.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}
 newaxis = None
 __all__ += ["newaxis"]

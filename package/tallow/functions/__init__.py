@@ -11,6 +11,7 @@ from tallow.functions import (
     einsum,
     elementwise,
     extremes,
+    factorizations,
     filling,
     gather,
     indexing,

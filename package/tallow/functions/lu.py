@@ -54,6 +54,19 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
     return return_types.linalg_lu(P, L, LU[..., :k, :].triu())
 
 
+def rows_of_pivots(pivots: Tensor, count: int) -> Tensor:
+    """Return the order of `count` rows after their exchanges with the pivots of LAPACK, one after the other."""
+    rows = pivots.long()[..., :1] * 0 + arange(
+        count, device=pivots.device
+    )  # of each matrix, also of a batch under vmap
+    for j in range(pivots.shape[-1]):
+        chosen = pivots[..., j : j + 1].long() - 1
+        here = rows[..., j : j + 1].clone()
+        rows[..., j : j + 1] = rows.gather(-1, chosen)
+        rows.scatter_(-1, chosen, here)
+    return rows
+
+
 @public("linalg")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᵀ X = B if `adjoint`.
@@ -65,12 +78,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
         raise ShapeError(f"linalg.lu_solve: LU {tuple(LU.shape)} and pivots {tuple(pivots.shape)} do not fit together")
     if not left:
         return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
-    rows = pivots.long() * 0 + arange(n, device=LU.device)  # the order of each matrix, also of a batch under vmap
-    for j in range(n):
-        chosen = pivots[..., j : j + 1].long() - 1
-        here = rows[..., j : j + 1].clone()
-        rows[..., j : j + 1] = rows.gather(-1, chosen)
-        rows.scatter_(-1, chosen, here)
+    rows = rows_of_pivots(pivots, n)
     P = (arange(n, device=LU.device) == rows.unsqueeze(-1)).to(LU.dtype)  # P A = L U
     if adjoint:
         half = apply(linalg_solve_triangular, LU.mT, B, upper=False)

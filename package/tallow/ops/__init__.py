@@ -30,6 +30,7 @@ from tallow.ops import (
     gates,
     gather,
     grid_sample,
+    householder,
     incomplete_gamma,
     index_put,
     indexing,

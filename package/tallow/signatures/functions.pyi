@@ -583,6 +583,9 @@ def gcd_(input: Tensor, other: Tensor) -> Tensor:
 def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≥ other, elementwise."""
 
+def geqrf(input: Tensor, *, out: Any = ...) -> results.geqrf:
+    """Return the QR decomposition as LAPACK stores it: R and the vectors of the reflections in one matrix, and factors."""
+
 def ger(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
     """Return y_ij = input_i · vec2_j."""
 
@@ -680,7 +683,7 @@ def inverse(input: Tensor) -> Tensor:
     """Invert square matrices; see `linalg.inv`."""
 
 def is_complex(input: Tensor) -> builtins.bool:
-    """Return False: tallow has no complex dtypes."""
+    """Return whether the dtype is a complex dtype."""
 
 def is_conj(input: Tensor) -> builtins.bool:
     """Return False: no dtype is complex."""
@@ -841,6 +844,15 @@ def lstsq(input: Tensor, *args: Any, **kwargs: Any) -> Any:
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input < other, elementwise."""
 
+def lu(input: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any:
+    """Return what `linalg.lu_factor` does, and with `get_infos` a third tensor, as `linalg.lu_factor_ex`."""
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """Return the X of A X = b, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ...) -> Any:
+    """Return P, L and U of A = P L U, given the results of `linalg.lu_factor(A)`. What is not asked for is empty."""
+
 def manual_seed(seed: builtins.int) -> Generator:
     """Seed the default generator."""
 
@@ -987,6 +999,12 @@ def ones(*sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requ
 
 def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create ones with the size, dtype and device of the input."""
+
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """Return the first columns of Q; see `linalg.householder_product`."""
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
+    """Multiply `other` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
     """Return y_ij = input_i · vec2_j."""
@@ -1329,6 +1347,9 @@ def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., di
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
     """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
+
+def triangular_solve(b: Tensor, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...) -> Any:
+    """Return the X of A X = b for a triangular A, or of Aᵀ X = b, and a copy of A; see `linalg.solve_triangular`."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""

@@ -42,6 +42,7 @@ from tallow.io import load_checkpoint as load_checkpoint
 from tallow import models as models
 from tallow import nn as nn
 from tallow import optim as optim
+from tallow.functions.low_rank import pca_lowrank as pca_lowrank
 from tallow import peft as peft
 from tallow import random as random
 from tallow.io import save as save
@@ -50,6 +51,7 @@ from tallow.compat.settings import set_default_tensor_type as set_default_tensor
 from tallow.compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from tallow.compat.settings import set_num_interop_threads as set_num_interop_threads
 from tallow.compat.settings import set_num_threads as set_num_threads
+from tallow.functions.low_rank import svd_lowrank as svd_lowrank
 from tallow import testing as testing
 from tallow import text as text
 from tallow.compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
@@ -99,6 +101,7 @@ __all__ = [
     "models",
     "nn",
     "optim",
+    "pca_lowrank",
     "peft",
     "random",
     "save",
@@ -107,6 +110,7 @@ __all__ = [
     "set_float32_matmul_precision",
     "set_num_interop_threads",
     "set_num_threads",
+    "svd_lowrank",
     "testing",
     "text",
     "use_deterministic_algorithms",

@@ -43,11 +43,23 @@ def eigvals(A: Tensor, *, out: Any = ...) -> Tensor:
 def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`."""
 
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """Return the first columns of Q, given the results of `geqrf`: the product H_1 H_2 ... H_k."""
+
 def inv(A: Tensor, *, out: Any = ...) -> Tensor:
     """Return the inverse B of square matrices."""
 
 def inv_ex(A: Tensor, *, check_errors: builtins.bool = ...) -> Any:
     """Return the inverse, and 0 for each matrix that has one: for others the number of the pivot that is zero."""
+
+def ldl_factor(A: Tensor, *, hermitian: builtins.bool = ...) -> Any:
+    """Return the factors of symmetric matrices and the pivots, for `linalg.ldl_solve`; see `linalg.ldl_factor_ex`."""
+
+def ldl_factor_ex(A: Tensor, *, hermitian: builtins.bool = ..., check_errors: builtins.bool = ...) -> Any:
+    """Return the factors of symmetric matrices, A = L D Lᵀ, in one matrix, the pivots, and 0 for each matrix."""
+
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: builtins.bool = ...) -> Tensor:
+    """Return the X of A X = B, given the results of `linalg.ldl_factor(A)`. There is no gradient."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: Any = ..., *, driver: builtins.str | None = ...) -> Any:
     """Solve the least-squares problem min ‖A X - B‖ for the X of smallest norm."""
@@ -57,6 +69,9 @@ def lu(A: Tensor, *, pivot: builtins.bool = ...) -> Any:
 
 def lu_factor(A: Tensor, *, pivot: builtins.bool = ...) -> Any:
     """Return L and U of A = P L U in one matrix, and the pivots; for `lu_solve`."""
+
+def lu_factor_ex(A: Tensor, *, pivot: builtins.bool = ..., check_errors: builtins.bool = ...) -> Any:
+    """Return L and U in one matrix, the pivots, and 0 for each matrix, or the number, from one, of U's first zero."""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ..., adjoint: builtins.bool = ...) -> Tensor:
     """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᵀ X = B if `adjoint`."""
@@ -93,6 +108,9 @@ def slogdet(A: Tensor, *, out: Any = ...) -> results.linalg_slogdet:
 
 def solve(A: Tensor, B: Tensor, *, left: builtins.bool = ..., out: Any = ...) -> Tensor:
     """Return X in A X = B, or in X A = B if not `left`."""
+
+def solve_ex(A: Tensor, B: Tensor, *, left: builtins.bool = ..., check_errors: builtins.bool = ...) -> Any:
+    """Return the solution of `linalg.solve`, and 0 for each matrix, or the number of the first pivot that is zero."""
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: builtins.bool, left: builtins.bool = ..., unitriangular: builtins.bool = ..., out: Any = ...) -> Tensor:
     """Return X in A X = B, or in X A = B if not `left`, for a triangular A; its other triangle is not read."""

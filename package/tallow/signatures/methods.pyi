@@ -599,6 +599,9 @@ class Methods:
     def geometric_(self, p: builtins.float, *, generator: Generator | None = ...) -> Tensor:
         """Fill with numbers from the geometric distribution: the number of trials up to the first success."""
 
+    def geqrf(self) -> results.geqrf:
+        """Return the QR decomposition as LAPACK stores it: R and the vectors of the reflections in one matrix, and factors."""
+
     def ger(self, vec2: Tensor) -> Tensor:
         """Return y_ij = input_i · vec2_j."""
 
@@ -890,6 +893,12 @@ class Methods:
     def lt_(self, other: Tensor | builtins.float) -> Tensor:
         """Return input < other, elementwise."""
 
+    def lu(self, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any:
+        """Return what `linalg.lu_factor` does, and with `get_infos` a third tensor, as `linalg.lu_factor_ex`."""
+
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """Return the X of A X = b, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
+
     def masked_fill(self, mask: Any, value: Tensor | builtins.float) -> Tensor:
         """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
 
@@ -1054,6 +1063,12 @@ class Methods:
 
     def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
         """Return input ≠ other, elementwise."""
+
+    def orgqr(self, input2: Tensor) -> Tensor:
+        """Return the first columns of Q; see `linalg.householder_product`."""
+
+    def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
+        """Multiply `other` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
 
     def outer(self, vec2: Tensor) -> Tensor:
         """Return y_ij = input_i · vec2_j."""
@@ -1384,6 +1399,9 @@ class Methods:
 
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """Exchange two dims in place."""
+
+    def triangular_solve(self, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...) -> Any:
+        """Return the X of A X = b for a triangular A, or of Aᵀ X = b, and a copy of A; see `linalg.solve_triangular`."""
 
     def tril(self, diagonal: builtins.int = ...) -> Tensor:
         """Return the elements on and below a diagonal of each matrix in the last two dims; zero elsewhere."""

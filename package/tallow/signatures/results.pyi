@@ -20,6 +20,10 @@ class frexp(NamedTuple):
     mantissa: Tensor
     exponent: Tensor
 
+class geqrf(NamedTuple):
+    a: Tensor
+    tau: Tensor
+
 class histogram(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
@@ -44,6 +48,15 @@ class linalg_inv_ex(NamedTuple):
     inverse: Tensor
     info: Tensor
 
+class linalg_ldl_factor(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+
+class linalg_ldl_factor_ex(NamedTuple):
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class linalg_lstsq(NamedTuple):
     solution: Tensor
     residuals: Tensor
@@ -59,6 +72,11 @@ class linalg_lu_factor(NamedTuple):
     LU: Tensor
     pivots: Tensor
 
+class linalg_lu_factor_ex(NamedTuple):
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
 class linalg_qr(NamedTuple):
     Q: Tensor
     R: Tensor
@@ -67,10 +85,19 @@ class linalg_slogdet(NamedTuple):
     sign: Tensor
     logabsdet: Tensor
 
+class linalg_solve_ex(NamedTuple):
+    result: Tensor
+    info: Tensor
+
 class linalg_svd(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
+
+class lu_unpack(NamedTuple):
+    P: Tensor
+    L: Tensor
+    U: Tensor
 
 class max(NamedTuple):
     values: Tensor
@@ -112,3 +139,7 @@ class svd(NamedTuple):
 class topk(NamedTuple):
     values: Tensor
     indices: Tensor
+
+class triangular_solve(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor

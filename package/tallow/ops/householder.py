@@ -1,0 +1,179 @@
+"""Factorizations of LAPACK that NumPy does not have: by Householder reflections, and LDLᵀ of symmetric matrices."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tallow import return_types
+from tallow.devices import array_module
+from tallow.ops.linalg import expect_matrices, expect_square
+from tallow.ops.table import Array, Index, Result, op
+
+
+@op("tl Tensor", refuses="half", result=return_types.geqrf, batched="leading")
+def geqrf(input: Array) -> Result:
+    """Return the QR decomposition as LAPACK stores it: R and the vectors of the reflections in one matrix, and factors.
+
+    Q is H_1 H_2 ... with H_i = I - τ_i v_i v_iᵀ, where v_i is 1 at i and stands in column i below it. There is no
+    gradient; `linalg.qr` has one.
+
+    Shapes:  (..., M, N) -> (..., M, N), (..., min(M, N))
+    """
+    expect_matrices("geqrf", input)
+    xp = array_module(input)
+    *batch, m, n = input.shape
+    a = input.reshape(math.prod(batch), m, n).copy()
+    tau = xp.zeros((len(a), min(m, n)), a.dtype)
+    for j in range(min(m, n)):
+        first, below = a[:, j, j].copy(), a[:, j + 1 :, j]
+        rest = xp.sqrt((below * below).sum(axis=-1))
+        length = -xp.copysign(xp.hypot(first, rest), first)
+        reflects = rest != 0  # else the column is that of R already
+        tau[:, j] = xp.where(reflects, (length - first) / xp.where(reflects, length, 1), 0)
+        a[:, j + 1 :, j] = below / xp.where(reflects, first - length, 1)[:, None]
+        a[:, j, j] = xp.where(reflects, length, first)
+        v = a[:, j:, j].copy()
+        v[:, 0] = 1
+        right = a[:, j:, j + 1 :]
+        right -= (tau[:, j, None] * v)[:, :, None] * (v[:, None, :] @ right)
+    return (a.reshape(input.shape), tau.reshape(*batch, min(m, n))), None
+
+
+PIVOT = (1 + math.sqrt(17)) / 8  # the bound on growth is the same for pivots of one and of two rows
+
+
+@op("", refuses="half", batched="leading")
+def ldl_factor(A: Array) -> Result:
+    """Return the factors of symmetric matrices, A = L D Lᵀ, in one matrix, the pivots, and where D is singular.
+
+    D has blocks of one or two rows. For a block of two, both pivots are negative, as in LAPACK, which also says how L
+    is to be read. Only the lower triangle of A is read. There is no gradient.
+
+    Shapes:  (..., N, N) -> (..., N, N), (..., N) of int32, (...) of int32
+    Source:  Bunch & Kaufman 1977, Math. Comp. 31, 163
+    """
+    expect_square("linalg.ldl_factor", A)
+    xp = array_module(A)
+    n = A.shape[-1]
+    a = xp.tril(A).reshape(math.prod(A.shape[:-2]), n, n)
+    found = [_ldl_of_one(matrix) for matrix in a]
+    pivots = xp.asarray(np.array([rows for rows, _ in found], np.int32).reshape(A.shape[:-1]))
+    info = xp.asarray(np.array([failed for _, failed in found], np.int32).reshape(A.shape[:-2]))
+    return (a.reshape(A.shape), pivots, info), None
+
+
+def _ldl_of_one(a: Array) -> tuple[list[int], int]:
+    """Factor a matrix in place, and return its pivots and the number, from one, of the first zero in D."""
+    n, k, info = len(a), 0, 0
+    pivots = [0] * n
+    while k < n:
+        row, size = _pivot(a, k)
+        if size == 0:
+            info = info or k + 1
+            pivots[k] = k + 1
+            k += 1
+            continue
+        last = k + size - 1
+        _exchange(a, k, last, row)
+        pivots[k : last + 1] = [row + 1 if size == 1 else -(row + 1)] * size
+        block, columns = a[k : last + 1, k : last + 1].copy(), a[last + 1 :, k : last + 1].copy()
+        if size == 2:
+            block[0, 1] = block[1, 0]
+        if len(columns):
+            factor = _divided(columns, block)
+            trailing = a[last + 1 :, last + 1 :]
+            product = factor @ columns.T
+            trailing -= product * _lower(trailing)
+            a[last + 1 :, k : last + 1] = factor
+        k += size
+    return pivots, info
+
+
+def _lower(a: Array) -> Array:
+    xp = array_module(a)
+    return xp.tril(xp.ones_like(a))
+
+
+def _divided(columns: Array, block: Array) -> Array:
+    """Return columns · block⁻¹ for a symmetric block of one or two rows."""
+    if len(block) == 1:
+        return columns / block[0, 0]
+    scale = block[1, 0]
+    d0, d1 = block[1, 1] / scale, block[0, 0] / scale
+    det = (d0 * d1 - 1) * scale
+    xp = array_module(columns)
+    first, second = columns[:, 0], columns[:, 1]
+    return xp.stack([(d0 * first - second) / det, (d1 * second - first) / det], axis=1)
+
+
+def _pivot(a: Array, k: int) -> tuple[int, int]:
+    """Return the row to exchange with, and the size of the next block of D; 0 for a column of zeros."""
+    xp = array_module(a)
+    here, below = abs(float(a[k, k])), xp.abs(a[k + 1 :, k])
+    if not len(below) or not float(below.max()):
+        return k, int(here != 0)
+    row, greatest = int(below.argmax()) + k + 1, float(below.max())
+    if here >= PIVOT * greatest:
+        return k, 1
+    others = xp.concatenate([a[row, k:row], a[row + 1 :, row]])
+    in_row = float(xp.abs(others).max())
+    if here >= PIVOT * greatest * (greatest / in_row):
+        return k, 1
+    return row, 1 if abs(float(a[row, row])) >= PIVOT * in_row else 2
+
+
+def _exchange(a: Array, k: int, i: int, j: int) -> None:
+    """Exchange rows and columns i and j > i of the lower triangle from column k on."""
+    if i == j:
+        return
+    for here, there in (
+        (a[j + 1 :, i], a[j + 1 :, j]),
+        (a[i + 1 : j, i], a[j, i + 1 : j]),
+        (a[i : i + 1, i], a[j : j + 1, j]),
+        (a[i, k:i], a[j, k:i]),
+    ):
+        kept = here.copy()
+        here[...] = there
+        there[...] = kept
+
+
+@op("", refuses="half")
+def ldl_solve(LD: Array, pivots: Index, B: Array) -> Result:
+    """Return the X of A X = B, given the factors of A; see `ldl_factor`. There is no gradient."""
+    xp = array_module(LD, B)
+    n, k = LD.shape[-1], B.shape[-1]
+    batch = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+    factors = xp.broadcast_to(LD, (*batch, n, n)).reshape(math.prod(batch), n, n)
+    rows = xp.broadcast_to(pivots, (*batch, n)).reshape(math.prod(batch), n)
+    x = xp.broadcast_to(B, (*batch, n, k)).reshape(math.prod(batch), n, k).copy()
+    for matrix, order, right in zip(factors, rows.tolist(), x, strict=True):
+        _solve_one(matrix, [int(p) for p in order], right)
+    return x.reshape(*batch, n, k), None
+
+
+def _solve_one(a: Array, pivots: list[int], x: Array) -> None:
+    blocks, k = [], 0
+    while k < len(a):
+        blocks.append((k, 1 if pivots[k] > 0 else 2))
+        k += blocks[-1][1]
+    for k, size in blocks:
+        last = k + size - 1
+        _swap(x, last, abs(pivots[k]) - 1)
+        x[last + 1 :] -= a[last + 1 :, k : last + 1] @ x[k : last + 1]
+        block = a[k : last + 1, k : last + 1].copy()
+        if size == 2:
+            block[0, 1] = block[1, 0]
+        x[k : last + 1] = _divided(x[k : last + 1].T.copy(), block).T
+    for k, size in reversed(blocks):
+        last = k + size - 1
+        x[k : last + 1] -= a[last + 1 :, k : last + 1].T @ x[last + 1 :]
+        _swap(x, last, abs(pivots[k]) - 1)
+
+
+def _swap(x: Array, i: int, j: int) -> None:
+    if i != j:
+        kept = x[i].copy()
+        x[i] = x[j]
+        x[j] = kept

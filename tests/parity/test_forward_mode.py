@@ -143,7 +143,18 @@ def dual_parameters(m: Any, a: Any, b: Any) -> Any:
         return list(f.unpack_dual(m.func.functional_call(layer, moved, b)))
 
 
-@pytest.mark.parametrize("program", [dual, dual_parameters], ids=lambda p: p.__name__)
+def dual_gradients(m: Any, a: Any, b: Any) -> Any:
+    """Return gradients, one without create_graph, and their changes; `.grad` has none."""
+    f, w = m.forward_ad, a.clone().requires_grad_()
+    with f.dual_level():
+        x = f.make_dual(b.requires_grad_(), b.cos())
+        y = (w @ x).sin().sum()
+        by_x, by_w = m.lib.autograd.grad(y, (x, w), retain_graph=True)
+        y.backward(retain_graph=True)
+        return [part for t in (by_x, by_w, w.grad) for part in f.unpack_dual(t)]
+
+
+@pytest.mark.parametrize("program", [dual, dual_parameters, dual_gradients], ids=lambda p: p.__name__)
 def test_dual_numbers(program: Callable[..., Any]) -> None:
     assert_same(program)
 

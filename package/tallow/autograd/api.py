@@ -17,7 +17,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeErr
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.joining import stack
 from tallow.tape.engine import LeafGrad, run_backward
-from tallow.tape.graph import Edge, Place, edge_to, gradient_dtype, place_of
+from tallow.tape.graph import Edge, Place, edge_to, gradient_dtype, moved_by_duals, place_of
 from tallow.tape.hooks import run_hooks
 from tallow.tape.modes import mode, no_grad
 
@@ -269,6 +269,8 @@ def grad(
         if of_batch is not NotImplemented:
             return of_batch
     places = _places_of(inputs, "grad")
+    # A gradient has a tangent by its graph.
+    create_graph = create_graph or (mode.recording and moved_by_duals(outputs)[0])
     found = _gradients(outputs, seeds, bool(retain_graph), create_graph, set(places))
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):

@@ -6,7 +6,7 @@ under the ops, see tallow.ops.second_order. Here is what their forms mean, and w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,17 +22,18 @@ from tallow.ops.maps import linear_map
 from tallow.ops.second_order import Gradients, Rule
 from tallow.ops.table import OPS, Op
 from tallow.tape.engine import LeafGrad, Sweep, freed, materialize, run_backward
-from tallow.tape.graph import Edge, Node, Place, ViewBackward, ViewWriteBackward, check_saved, edge_to, place_of
+from tallow.tape.graph import Edge, Node, Output, Place, ViewBackward, ViewWriteBackward, check_saved, edge_to, place_of
 from tallow.tape.modes import enable_grad, mode
 
 NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops
 
 
 def run_derived(
-    roots: Sequence[tuple[Edge, Tensor]], targets: set[Place] | None = None
+    roots: Sequence[tuple[Edge, Tensor]], targets: set[Place] | None = None, behind: Collection[Node] = ()
 ) -> tuple[dict[int, LeafGrad], dict[Place, Any]]:
     """Send gradients from `roots` to the leaves, or to `targets`, by ops that are recorded. The graph is kept.
 
+    Args:  targets, behind: as `run_backward`
     Returns:  as `run_backward`, with tensors in place of arrays
     Raises:  UnsupportedError for a node without a rule
     """
@@ -41,7 +42,7 @@ def run_derived(
     autocast, mode.autocast = mode.autocast, None  # gradients have the dtypes of the forward pass
     try:
         with enable_grad():
-            return run_backward(roots, True, targets, kind=DerivedSweep)
+            return run_backward(roots, True, targets, kind=DerivedSweep, behind=behind)
     finally:
         mode.autocast = autocast
 
@@ -145,6 +146,9 @@ def _linear(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
 def _definition(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     assert rule.function is not None
     arguments = arguments_of(rule, op, node, gs[0])
+    edges = [edge_to(x.physical()) for x in arguments.values() if isinstance(x, Tensor)]
+    nodes = [edge.node if isinstance(edge, Output) else edge for edge in edges]
+    behind = {node for node in nodes if isinstance(node, Node)}
     places: dict[int, Place] = {}
     for name, x in arguments.items():
         place = place_of_operand(rule.names.get(name, name), op, node)
@@ -154,7 +158,7 @@ def _definition(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     result = rule.function(**arguments)
     ys = result if isinstance(result, tuple) else (result,)
     roots = [(edge_to(y), g.reshape(y.shape)) for y, g in zip(ys, gs, strict=True) if y.requires_grad]
-    _, found = run_derived(roots, set(places.values()))
+    _, found = run_derived(roots, set(places.values()), behind)
     return [found.get(places[i]) if i in places else None for i in range(len(node.edges))]
 
 

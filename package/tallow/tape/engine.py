@@ -12,7 +12,7 @@ float32 and are rounded once, on arrival; tallow.ops.half_gradients describes th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from operator import attrgetter
 from sys import getrefcount
@@ -85,6 +85,7 @@ def run_backward(
     targets: set[Place] | None = None,
     fill: Callable[[LeafGrad], None] | None = None,
     kind: type[Sweep] | None = None,
+    behind: Collection[Node] = (),
 ) -> tuple[dict[int, LeafGrad], dict[Place, Array | None]]:
     """Send gradients from `roots` to the leaves.
 
@@ -93,12 +94,13 @@ def run_backward(
         fill: called with the gradient of a leaf that has post-accumulate hooks as soon as it is complete, while earlier
             ops still wait; that gradient is not returned. So a hook can reduce it, or update the leaf and free it.
         kind: the class of the sweep, whose gradients may be tensors: see tallow.autograd.second_order.
+        behind: nodes behind all targets, at which the plan ends; so it does not depend on the history before them.
 
     Returns: leaf gradients by the leaf's id, and the target gradients of node outputs; None for a target that was
         reached by steps alone, whose gradient is zero.
     """
     kind = kind or (Sweep if mode.tracer is None else mode.tracer.sweep)
-    sweep = kind(Plan(roots, targets), retain_graph)
+    sweep = kind(Plan(roots, targets, behind), retain_graph)
     for edge, g in roots:
         sweep.add(edge, g, owned=False)
     sweep.run(fill)
@@ -118,8 +120,8 @@ class Plan:
 
     __slots__ = ("hooked", "met", "order", "targets", "useful")
 
-    def __init__(self, roots: Sequence[Root], targets: set[Place] | None) -> None:
-        self.order, has_hooks = _reachable(edge for edge, _ in roots)
+    def __init__(self, roots: Sequence[Root], targets: set[Place] | None, behind: Collection[Node] = ()) -> None:
+        self.order, has_hooks = _reachable((edge for edge, _ in roots), behind)
         self.targets = targets
         self.useful, self.met = (set(), set()) if targets is None else _leading_to(self.order, targets)
         self.hooked = _hooked_leaves(self.order) if has_hooks else {}
@@ -130,9 +132,12 @@ class Plan:
         return self.targets is None or place in self.targets or place[0] in self.useful
 
 
-def _reachable(roots: Iterable[Edge]) -> tuple[list[Node], bool]:
-    """Return every node that a gradient can reach, latest op first; and whether any leaf has post-accumulate hooks."""
-    nodes: dict[Node, None] = {}  # a dict, because it keeps an order that is nearly sorted already
+def _reachable(roots: Iterable[Edge], behind: Collection[Node]) -> tuple[list[Node], bool]:
+    """Return every node that a gradient can reach, latest op first; and whether any leaf has post-accumulate hooks.
+
+    Args:    behind: nodes at which to end, which are not returned
+    """
+    nodes: dict[Node, None] = dict.fromkeys(behind)  # a dict, because it keeps an order that is nearly sorted already
     has_hooks = False
     stack: list[Sequence[Any]] = [list(roots)]
     while stack:
@@ -149,6 +154,8 @@ def _reachable(roots: Iterable[Edge]) -> tuple[list[Node], bool]:
             if edge not in nodes:
                 nodes[edge] = None
                 stack.append(edge.edges)
+    for node in behind:
+        del nodes[node]
     return sorted(nodes, key=_by_sequence, reverse=True), has_hooks
 
 

@@ -10,7 +10,7 @@ and reference counting frees it without a garbage collection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import count
 from typing import Any
@@ -219,23 +219,35 @@ def edge_to(tensor: Any) -> Edge | None:
     return (tensor._node or tensor) if tensor._requires_grad else None
 
 
-def leaves_of(tensors: Iterable[Any], own: Collection[int]) -> tuple[bool, list[Any]]:
-    """Return whether tensors depend on edges with these ids, and the other leaves that they depend on."""
+def edges_behind(tensors: Iterable[Any]) -> Iterator[tuple[Edge, Node | Any]]:
+    """Yield each edge that tensors depend on, once for a node, with its node or leaf."""
     stack, seen = [edge_to(t) for t in tensors], set[int]()
-    is_met, others = False, list[Any]()
     while stack:
         edge = stack.pop()
         place = edge.node if isinstance(edge, Output) else edge
-        if place is None or id(place) in seen:
-            continue
-        seen.add(id(place))
+        if place is not None and id(place) not in seen:
+            seen.add(id(place))
+            yield edge, place
+            if isinstance(place, Node):
+                stack += place.edges
+
+
+def leaves_of(tensors: Iterable[Any], own: Collection[int]) -> tuple[bool, list[Any]]:
+    """Return whether tensors depend on edges with these ids, and the other leaves that they depend on."""
+    is_met, others = False, list[Any]()
+    for edge, place in edges_behind(tensors):
         is_own = id(edge) in own or id(place) in own
         is_met = is_met or is_own
-        if isinstance(place, Node):
-            stack += place.edges
-        elif not is_own:
+        if not isinstance(place, Node) and not is_own:
             others.append(place)
     return is_met, others
+
+
+def moved_by_duals(tensors: Iterable[Any]) -> tuple[bool, list[Any]]:
+    """Return whether tensors depend on dual tensors of an open level, and the other leaves that they depend on."""
+    if not mode.duals:
+        return False, []
+    return leaves_of(tensors, {id(edge_to(dual)) for dual, _ in mode.duals})
 
 
 def place_of(edge: Edge) -> Place:

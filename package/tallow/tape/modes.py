@@ -25,6 +25,7 @@ class _Mode(threading.local):
             RECORDING, PLAIN or INFERENCE; None under autocast, and while `tracer` records.
         tracer: the recorder of `tallow.compiler` that ops report to, or None.
         batching: the innermost call of `tallow.func.vmap` that runs, a Level of tallow.functions.batching, or None.
+        duals: the dual tensors, each with its tangent, of the open level of tallow.autograd.forward_ad; None without.
         finds_nan: whether backward passes look for NaN, see tallow.autograd.anomaly.
     """
 
@@ -33,6 +34,7 @@ class _Mode(threading.local):
     autocast: dict[str, dtype] | None = None  # device type -> the dtype that `tallow.amp.autocast` lowers to there
     tracer: Any = None
     batching: Any = None
+    duals: list[tuple[Any, Any]] | None = None
     finds_nan = False
     usual: str | None = RECORDING
 

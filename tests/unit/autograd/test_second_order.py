@@ -14,6 +14,7 @@ from tallow.errors import GraphError, UnsupportedError
 from tallow.nn import functional as F
 from tallow.ops.second_order import Derived, Unread
 from tallow.ops.table import OPS
+from tallow.tape import engine
 
 
 def leaf(*values: float) -> Any:
@@ -198,6 +199,27 @@ def test_a_variable_of_two_closures_is_ambiguous() -> None:
     x = leaf(2.0)
     with pytest.raises(UnsupportedError, match="several variables factor"):
         grad(op(x).sum(), x, create_graph=True)
+
+
+def test_definitions_plan_their_own_ops_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the work for a chain is proportional to its length."""
+    planned = []
+
+    class Counting(engine.Plan):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            planned.append(len(self.order))
+
+    def chain(length: int) -> int:
+        x = y = leaf(1.0, 2.0)
+        for _ in range(length):
+            y = F.layer_norm(y, (2,))
+        planned.clear()
+        grad(y.sum(), x, create_graph=True)
+        return sum(planned)
+
+    monkeypatch.setattr(engine, "Plan", Counting)
+    assert chain(9) - chain(6) == chain(6) - chain(3)
 
 
 class SavesItsResult(Cube):

@@ -24,6 +24,8 @@ from tallow.ops.table import OPS, Op
 from tallow.tape.engine import LeafGrad, Sweep, freed, materialize, run_backward
 from tallow.tape.graph import Edge, Node, Output, Place, ViewBackward, ViewWriteBackward, check_saved, edge_to, place_of
 from tallow.tape.modes import enable_grad, mode
+from tallow.tape.saved import unread_variables
+from tallow.tape.writes import writes
 
 NodeRule = Callable[[Node, Sequence[Any]], Gradients]  # of nodes that are no ops
 
@@ -115,8 +117,23 @@ def gradients_of(node: Node, gs: Sequence[Any]) -> Gradients:
     gradients = _FORMS[rule.form](node, op, rule, gs)
     if rule.in_steps:
         gradients = [None if g is None else in_steps(g, node.edges) for g in gradients]
-    check_saved(node, unneeded_cells(rule, node) if rule.form not in ("linear", "piecewise", "moves") else ())
+    if writes.last > node.sequence:
+        check_saved(node, _unread_cells(rule, node, gs))
     return gradients
+
+
+def _unread_cells(rule: Rule, node: Node, gs: Sequence[Any]) -> set[int]:
+    """Return the variables of a closure, as ids of their cells, of which no needed gradient depends.
+
+    They are those that the rule does not need, and those that only the gradients of constants would read.
+    """
+    unread = set() if rule.form in ("linear", "piecewise", "moves") else unneeded_cells(rule, node)
+    if node.reads_per_operand and node.backward is not None:
+        xp = array_module(*(None if g is None else g.physical().array for g in gs))
+        shapes = node.outputs or [(node.shape, node.dtype)]
+        results = node.backward(*(xp.zeros(shape, dtype) for shape, dtype in shapes))  # which tells what it reads
+        unread |= unread_variables(results, [edge is not None for edge in node.edges])
+    return unread
 
 
 def entry(closure: Any, index: int, *gs: Array | None) -> Any:

@@ -144,6 +144,19 @@ def test_what_was_overwritten_or_freed_raises() -> None:
         grad(y, x, create_graph=True)
 
 
+@pytest.mark.parametrize("op", [tl.mul, tl.div, tl.matmul, tl.outer, F.linear], ids=lambda op: op.__name__)
+def test_what_only_a_constants_gradient_reads_may_be_overwritten(op: Any) -> None:
+    x, constant = leaf(1.0, 2.0), tl.tensor([3.0, 4.0], dtype=tl.float64)
+    h = x * 1
+    y = op(h, constant).sum()
+    expected = grad(y, x, create_graph=True)[0].tolist()
+    h.mul_(2)
+    assert grad(y, x, create_graph=True)[0].tolist() == expected
+    constant.mul_(2)
+    with pytest.raises(GraphError, match="modified by an inplace operation"):
+        grad(y, x, create_graph=True)
+
+
 def test_the_graph_is_kept() -> None:
     x = leaf(2.0)
     y = (x**3).sum()

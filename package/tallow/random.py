@@ -17,6 +17,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.lazy_names import names_of
+from tallow.tape.modes import mode
 
 
 class Generator:
@@ -34,7 +35,15 @@ class Generator:
 
     @property
     def numpy(self) -> np.random.Generator:
-        """The NumPy generator that draws."""
+        """The NumPy generator that draws.
+
+        Raises: ArgumentError within a function of `vmap` that must not draw
+        """
+        if mode.batching is not None:
+            mode.batching.check_draw()
+        return self._drawn_from()
+
+    def _drawn_from(self) -> np.random.Generator:
         if self._numpy is None:  # created late: NumPy loads its random module on first use
             self._numpy = np.random.Generator(np.random.PCG64(self.initial_seed()))
         return self._numpy
@@ -56,17 +65,18 @@ class Generator:
         return self._seed
 
     def reserve(self, count: int) -> tuple[int, int]:
-        """Reserve `count` values of the counter for a draw on a device. Return the key, and the first value."""
+        """Reserve `count` values of the counter for a draw on a device. Return the key, and the first value.
+
+        Raises: as `numpy`
+        """
+        if mode.batching is not None:
+            mode.batching.check_draw()
         first, self._counter = self._counter, self._counter + count
         return self.initial_seed(), first
 
-    def position(self) -> tuple[Any, int]:
-        """Return what differs after each draw. Unlike `get_state`, it does not choose a seed."""
-        return (None if self._numpy is None else self._numpy.bit_generator.state), self._counter
-
     def get_state(self) -> Tensor:
         """Return the state as a tensor of bytes; see `set_state`."""
-        state = self.numpy.bit_generator.state
+        state = self._drawn_from().bit_generator.state
         parts = (
             (state["state"]["state"], 16),
             (state["state"]["inc"], 16),
@@ -87,7 +97,7 @@ class Generator:
         n = [int.from_bytes(state_bytes[i:j], "little") for i, j in ranges]
         if len(state_bytes) == 56:  # an older checkpoint has 40, the state of the host only
             self._seed, self._counter = n[4], n[5]
-        self.numpy.bit_generator.state = {
+        self._drawn_from().bit_generator.state = {
             "bit_generator": "PCG64",
             "state": {"state": n[0], "inc": n[1]},
             "has_uint32": n[2],

@@ -184,3 +184,19 @@ def test_errors(name: str) -> None:
     for m in (torch, tl):
         with pytest.raises((RuntimeError, ValueError, IndexError, TypeError)):
             ERRORS[name](m, m.from_numpy(A.copy()))
+
+
+EMPTY: dict[str, Callable[[Any, Any], Any]] = {
+    "by rules": lambda m, v: (v.sum(), m.nn.functional.linear(v, m.ones(2, 3)), m.ones(2)),
+    "by elements": lambda m, v: m.linalg.svd(v.reshape(1, 3)).S.sort()[0],
+    "gradient": lambda m, v: m.func.grad(lambda w: (w**2).sum())(v),
+    "Jacobian": lambda m, v: m.func.jacrev(lambda w: w.sin().cumsum(0))(v),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_batch(name: str) -> None:
+    def shapes(m: Any) -> list[tuple[int, ...]]:
+        return [tuple(y.shape) for y in leaves(m.func.vmap(lambda v: EMPTY[name](m, v), in_dims=1)(m.ones(3, 0)))]
+
+    assert shapes(tl) == shapes(torch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -343,6 +344,19 @@ def test_dropout() -> None:
     different = vmap(lambda v: F.dropout(v), randomness="different")(x)
     assert same[0].equal(same[3])
     assert not different[0].equal(different[3])
+
+
+@pytest.mark.threads
+def test_other_threads_may_draw_meanwhile() -> None:
+    def f(v: Any) -> Any:
+        other = threading.Thread(target=tl.rand, args=(2,))
+        other.start()
+        other.join()
+        return v * 2
+
+    assert vmap(f)(tl.ones(3, 2)).equal(tl.full((3, 2), 2.0))
+    with pytest.raises(ArgumentError, match="draws random numbers"):
+        vmap(lambda v: vmap(lambda w: w + tl.rand(2), randomness="same")(v))(tl.ones(3, 2, 2))
 
 
 def test_statistics_of_a_batch_norm() -> None:

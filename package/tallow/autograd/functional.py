@@ -132,7 +132,11 @@ def rows_of(
         return tuple(x.new_zeros((*output.shape, *x.shape)) for x in inputs)
     seeds = eye(count, dtype=output.dtype, device=output.device).reshape(count, *output.shape)
     chunk_size = chunk_size or _at_once([output, *inputs])
-    rows = vmap(lambda seed: gradients((output,), inputs, (seed,), create_graph), chunk_size=chunk_size)(seeds)
+
+    def row(seed: Tensor) -> Tensors:
+        return gradients((output,), inputs, (seed,), create_graph)
+
+    rows = vmap(row, randomness="same", chunk_size=chunk_size)(seeds)
     return tuple(row.reshape((*output.shape, *x.shape)) for x, row in zip(inputs, rows, strict=True))
 
 
@@ -248,6 +252,7 @@ def columns_of(push: Pushforward, create_graph: bool = False) -> list[Tensor]:
         along = eye(x.numel(), dtype=x.dtype, device=x.device).reshape(-1, *x.shape)
         pushed = vmap(
             lambda v, i=i, still=still: push([*still[:i], v, *still[i + 1 :]], create_graph),
+            randomness="same",
             chunk_size=_at_once([*push.inputs, *push.outputs]),
         )
         columns = pushed(along)

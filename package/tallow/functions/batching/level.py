@@ -10,7 +10,7 @@ from tallow.autograd.api import derived_gradients, grad
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.tensor import Tensor
 from tallow.core.trees import filled, leaves, map_leaves
-from tallow.errors import DtypeError, GraphError, ShapeError, UnsupportedError, warn
+from tallow.errors import ArgumentError, DtypeError, GraphError, ShapeError, UnsupportedError, warn
 from tallow.functions.batching import product_rules as product_rules
 from tallow.functions.batching import shape_rules as shape_rules
 from tallow.functions.batching.rules import RULES, Call
@@ -43,12 +43,13 @@ class Level:
         depth: 1 for the outermost.
         warns: whether to warn of an op without a rule: not while a pass takes a batch of seeds, of which users of
             Jacobians know nothing.
+        may_draw: whether the function may draw random numbers.
     """
 
     warns = True
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, may_draw: bool = False) -> None:
+        self.size, self.may_draw = size, may_draw
         self.outer: Level | None = mode.batching
         self.depth: int = 1 if self.outer is None else self.outer.depth + 1
 
@@ -58,6 +59,16 @@ class Level:
 
     def __exit__(self, *exc_info: object) -> None:
         mode.batching = self.outer
+
+    def check_draw(self) -> None:
+        """Raise ArgumentError if this call or one around it refuses functions that draw random numbers."""
+        if not self.may_draw:
+            raise ArgumentError(
+                "vmap: the function draws random numbers",
+                hint="pass randomness='different', or 'same' for the same numbers in each element",
+            )
+        if self.outer is not None:
+            self.outer.check_draw()
 
     def made(self, parts: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """Return tensors whose first dim is the batch dim as batches; those whose dim is None as they are."""
@@ -162,7 +173,7 @@ class Level:
             finally:
                 last.warns = before
         rows = []
-        for i in range(last.size):
+        for i in range(last.size or 1):
             row = [last.element(seed, i) for seed in seeds]
             rows.append(grad(outputs, inputs, row, **(options | {"retain_graph": True})))
         return last.stacked(rows)
@@ -177,7 +188,7 @@ class Level:
             _warned.add(name)
             warn(f"vmap: there is no batching rule for {name}: it is computed for each element")
         results = []
-        for i in range(self.size):
+        for i in range(self.size or 1):
             a, k = map_leaves(lambda x, i=i: self.element(x, i), (args, kwargs))
             results.append(function(*a, **k))
         return self.stacked(results)
@@ -188,15 +199,19 @@ class Level:
         if not all(x is None or isinstance(x, Tensor) for x in rows[0]):
             raise BatchError("vmap: a result that is no tensor would differ between the elements of the batch")
         columns = zip(*rows, strict=True)
-        joined = [None if column[0] is None else batched(apply(stack, list(column)), self) for column in columns]
+        joined = [None if column[0] is None else batched(self._stack(column), self) for column in columns]
         return filled(results[0], joined)
 
+    def _stack(self, column: Sequence[Tensor]) -> Tensor:
+        """Return one result for each element as a batch; of an empty batch, `column` has that of a made-up element."""
+        return apply(stack, list(column))[: self.size]
+
     def element(self, x: Any, i: int) -> Any:
-        """Return element i of a batch of this level; anything else as it is."""
+        """Return element i of a batch of this level, zeros of an empty one; anything else as it is."""
         if isinstance(x, Batched) and x.level is self:
-            return x.value[i]
+            return x.value[i] if self.size else x.value.new_zeros(x.value.shape[1:])
         if type(x) is BatchedArray and x.level is self:
-            return x.tensor[i]
+            return x.tensor[i] if self.size else x.tensor.new_zeros(x.tensor.shape[1:])
         return x
 
     def like(self, result: Tensor, other: Tensor) -> Tensor:

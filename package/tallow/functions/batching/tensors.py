@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -43,7 +44,7 @@ class BatchedArray:
     @property
     def size(self) -> int:
         """The number of elements of one element of the batch."""
-        return self.tensor.array.size // self.level.size
+        return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:

@@ -52,23 +52,17 @@ def vmap(
         size = _batch_size(parts, spread)
         first = [x if dim is None else _to_front(x, dim) for x, dim in zip(parts, spread, strict=True)]
         step = 1 if randomness == "different" else chunk_size or size
-        before = default_generator.position()
         state = default_generator.get_state() if randomness == "same" and step < size else None
         chunks = []
-        for start in range(0, size, step):
+        for start in range(0, size, step) if size else (0,):
             if start and state is not None:
                 default_generator.set_state(state)
             chunk = [
                 x if dim is None or step >= size else x[start : start + step]
                 for x, dim in zip(first, spread, strict=True)
             ]
-            batch = Level(min(step, size - start))
+            batch = Level(min(step, size - start), may_draw=randomness != "error")
             chunks.append(_run(func, batch, filled(args, batch.made(chunk, spread)), kwargs, out_dims))
-        if randomness == "error" and default_generator.position() != before:
-            raise ArgumentError(
-                "vmap: the function draws random numbers",
-                hint="pass randomness='different', or 'same' for the same numbers in each element",
-            )
         return _joined(chunks, out_dims)
 
     return run
@@ -126,6 +120,6 @@ def _batch_size(parts: Sequence[Any], dims: Sequence[int | None]) -> int:
             what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise ArgumentError(f"vmap: cannot take elements along dim {dim} of {what}", hint="pass None in in_dims")
         sizes.add(x.shape[dim])
-    if len(sizes) != 1 or 0 in sizes:
-        raise ArgumentError(f"vmap: expected one size of the batch, and at least one element; got {sorted(sizes)}")
+    if len(sizes) != 1:
+        raise ArgumentError(f"vmap: expected one size of the batch; got {sorted(sizes)}")
     return int(sizes.pop())

@@ -214,6 +214,21 @@ _TYPED_TENSORS = (
     "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "
     "ShortTensor"
 )
+_TOP_LEVEL = (
+    "adaptive_max_pool1d addmv_ affine_grid_generator alpha_dropout_ as_strided_ batch_norm "
+    "binary_cross_entropy_with_logits constant_pad_nd cosine_embedding_loss ctc_loss detach_ dropout_ embedding "
+    "embedding_renorm_ empty_permuted fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
+    "feature_alpha_dropout_ feature_dropout feature_dropout_ fill_ frobenius_norm grid_sampler grid_sampler_2d "
+    "grid_sampler_3d hinge_embedding_loss histogramdd index_put_ instance_norm kl_div ldexp_ margin_ranking_loss "
+    "native_batch_norm native_dropout native_group_norm native_layer_norm norm_except_dim nuclear_norm "
+    "poisson_nll_loss range resize_as_ triplet_margin_loss typename zero_"
+)
+_COPIES = (
+    "alias as_strided detach diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind "
+    "unfold unsqueeze view"
+)
+LAZY |= {name: f"tallow.functions.top_level:{name}" for name in _TOP_LEVEL.split()}
+LAZY |= {f"{name}_copy": f"tallow.functions.copying:{name}_copy" for name in _COPIES.split()}
 LAZY |= {name: f"tallow.compat.settings:{name}" for name in _SETTINGS.split()}
 LAZY |= {name: f"tallow.functions.low_rank:{name}" for name in ("pca_lowrank", "svd_lowrank")}
 LAZY |= {name: f"tallow.compat.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}

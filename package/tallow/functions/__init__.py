@@ -5,6 +5,7 @@ from tallow.functions import (
     casting,
     cells,
     combinations,
+    copying,
     differences,
     dropout,
     dtype_methods,

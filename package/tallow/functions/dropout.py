@@ -102,6 +102,14 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _drop("dropout3d", input, p, training, inplace, _channels(input, batched=input.ndim != 4))
 
 
+@recorded_whole
+def drop_channels(input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    """Zero whole channels.  Shapes: input (N, C, ...) -> the same"""
+    if input.ndim < 2:
+        raise ShapeError(f"feature_dropout: no channels in {tuple(input.shape)}")
+    return _drop("feature_dropout", input, p, training, inplace, _channels(input, batched=True))
+
+
 @public("tl F")
 @recorded_whole
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
@@ -116,7 +124,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 @recorded_whole
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Apply `alpha_dropout` to whole channels.  Shapes: input (N, C, ...) -> the same"""
-    if input.ndim < 2:
+    if input.ndim < 2 and training and p:
         raise ShapeError(f"feature_alpha_dropout: no channels in {tuple(input.shape)}")
     return _alpha_drop("feature_alpha_dropout", input, p, training, inplace, _channels(input, batched=True))
 

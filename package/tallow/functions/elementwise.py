@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from tallow.core.apply import apply, apply_inplace
@@ -11,7 +12,7 @@ from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import bool as bool_dtype
 from tallow.dtypes import finfo, float64
-from tallow.errors import DtypeError, NumericError
+from tallow.errors import DtypeError, GraphError, NumericError
 from tallow.functions.casting import convert
 from tallow.functions.filling import copy_
 from tallow.ops import rounding, selection
@@ -194,3 +195,21 @@ def mvlgamma_(input: Tensor, p: int) -> Tensor:
 def polygamma_(input: Tensor, n: int) -> Tensor:
     """Compute `polygamma` in place."""
     return copy_(input, polygamma_method(input.clone(), n))
+
+
+@public("Tensor_")
+def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by what a function of Python numbers returns for it and for the element of `tensor`."""
+    if input.requires_grad or tensor.requires_grad:
+        raise GraphError("map_: Can't call map_() on Variable that requires grad", hint="use input.detach().map_()")
+    pairs = zip(input.flatten().tolist(), tensor.expand(input.shape).flatten().tolist(), strict=True)
+    return input.copy_(input.new_tensor([callable(a, b) for a, b in pairs]).reshape(input.shape))
+
+
+@public("Tensor_")
+def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by what a function of Python numbers returns for it and for those of two tensors."""
+    if input.requires_grad or x.requires_grad or y.requires_grad:
+        raise GraphError("map2_: Can't call map2_() on Variable that requires grad", hint="use input.detach().map2_()")
+    triples = zip(*(t.expand(input.shape).flatten().tolist() for t in (input, x, y)), strict=True)
+    return input.copy_(input.new_tensor([callable(*values) for values in triples]).reshape(input.shape))

@@ -25,6 +25,20 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @public("tl Tensor")
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """Return `size` rows: the indices of the first nonzero elements, and rows of `fill_value` if there are fewer.
+
+    Shapes:  (size, n) for an input of n dims; int64
+    """
+    if size < 0:
+        raise ShapeError(f"nonzero_static: 'size' must be a non-negative integer, got {size}")
+    found = nonzero(input)[:size]
+    rows = found.new_full((size, input.ndim), fill_value)
+    rows[: len(found)] = found
+    return rows
+
+
+@public("tl Tensor")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather elements along `dim`, with the other dims broadcast; without `dim`, from the flattened input.
 

@@ -102,3 +102,10 @@ def is_pinned(input: Tensor, device: Any = None) -> bool:
 def to_dense(input: Tensor, dtype: Any = None) -> Tensor:
     """Return the tensor itself: all tensors are dense."""
     return input if dtype is None else input.to(dtype)
+
+
+@public("Tensor")
+def dim_order(input: Tensor) -> tuple[int, ...]:
+    """Return the dims from the outermost in memory to the innermost. Dims of equal strides keep their order."""
+    strides = input.stride()
+    return tuple(sorted(range(input.ndim), key=lambda d: -strides[d]))

@@ -10,7 +10,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DtypeError
 from tallow.ops.checks import kind, refuse_bool
-from tallow.ops.table import Result, op
+from tallow.ops.table import Index, Result, op
 
 
 def flat(g: Array) -> tuple[Any, ...]:
@@ -181,3 +181,20 @@ def nan_to_num(input: Array, nan: Scalar, posinf: Scalar, neginf: Scalar) -> Res
 
 
 nan_to_num.piecewise()
+
+
+@op("")
+def fake_quantize(input: Array, scale: Index, zero_point: Index, quant_min: int, quant_max: int) -> Result:
+    """Return scale · (q - zero_point), where q = round(input / scale) + zero_point is clamped to quant_min, quant_max.
+
+    The gradient is that of the input where q is in the range.
+    """
+    xp = array_module(input)
+    quantized = xp.rint(input * (1 / scale)) + zero_point
+    inside = (quantized >= quant_min) & (quantized <= quant_max)
+    steps = xp.clip(quantized, quant_min, quant_max) - zero_point
+    value = steps.astype(scale.dtype) * scale  # in float32, as in PyTorch, whatever the dtype of the input
+    return value.astype(input.dtype), lambda g: (g * inside,)
+
+
+fake_quantize.moves()

@@ -142,6 +142,9 @@ def argwhere(input: Tensor, *, out: Any = ...) -> Tensor:
 def as_strided(input: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
     """Return a view of the tensor's memory with explicit strides, in elements."""
 
+def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
+    """Return a copy of the input in which `src` replaces the elements of `as_strided(size, stride, storage_offset)`."""
+
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
     """Convert `data` to a tensor. A tensor or an array that has the dtype and device already is not copied."""
 
@@ -961,6 +964,9 @@ def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:
     """Return a view of `length` elements along `dim` from `start` on."""
 
+def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    """Return a copy of `length` elements along `dim` from `start` on; see `narrow`."""
+
 def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≠ other, elementwise."""
 
@@ -981,6 +987,9 @@ def nextafter(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ...) -> Any:
     """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
+
+def nonzero_static(input: Tensor, *, size: builtins.int, fill_value: builtins.int = ...) -> Tensor:
+    """Return `size` rows: the indices of the first nonzero elements, and rows of `fill_value` if there are fewer."""
 
 def norm(input: Tensor, p: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
     """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
@@ -1386,6 +1395,15 @@ def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., retur
 
 def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
     """Convert indices into a flattened tensor of `shape` to an index along each dim."""
+
+def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """Return what `chunk` does."""
+
+def unsafe_split(tensor: Tensor, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """Return what `split` does."""
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    """Return what `split_with_sizes` does."""
 
 def unsqueeze(input: Tensor, dim: builtins.int, *, out: Any = ...) -> Tensor:
     """Insert a dim of size 1 before position `dim`."""

@@ -173,6 +173,9 @@ class Methods:
     def as_strided_(self, size: Size, stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
         """Change size, stride and offset, in elements, over the same memory. Raises: as `set_`."""
 
+    def as_strided_scatter(self, src: Tensor, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
+        """Return a copy of the input in which `src` replaces the elements of `as_strided(size, stride, storage_offset)`."""
+
     def asin(self) -> Tensor:
         """Return the inverse sine, in [-π/2, π/2]."""
 
@@ -433,6 +436,9 @@ class Methods:
 
     def digamma_(self) -> Tensor:
         """Return the derivative of lgamma."""
+
+    def dim_order(self) -> builtins.tuple[builtins.int, ...]:
+        """Return the dims from the outermost in memory to the innermost. Dims of equal strides keep their order."""
 
     def dist(self, other: Tensor, p: builtins.float = ...) -> Tensor:
         """Compute the p-norm of the difference over all elements."""
@@ -899,6 +905,12 @@ class Methods:
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """Return the X of A X = b, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
 
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        """Replace each element by what a function of Python numbers returns for it and for those of two tensors."""
+
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Replace each element by what a function of Python numbers returns for it and for the element of `tensor`."""
+
     def masked_fill(self, mask: Any, value: Tensor | builtins.float) -> Tensor:
         """Return `value` where the mask is true and `input` elsewhere; the value is a number or a zero-dim tensor."""
 
@@ -1007,6 +1019,9 @@ class Methods:
     def narrow(self, dim: builtins.int, start: builtins.int | Tensor, length: builtins.int) -> Tensor:
         """Return a view of `length` elements along `dim` from `start` on."""
 
+    def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """Return a copy of `length` elements along `dim` from `start` on; see `narrow`."""
+
     def ne(self, other: Tensor | builtins.float) -> Tensor:
         """Return input ≠ other, elementwise."""
 
@@ -1051,6 +1066,9 @@ class Methods:
 
     def nonzero(self, *, as_tuple: builtins.bool = ...) -> Any:
         """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
+
+    def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = ...) -> Tensor:
+        """Return `size` rows: the indices of the first nonzero elements, and rows of `fill_value` if there are fewer."""
 
     def norm(self, p: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ...) -> Tensor:
         """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
@@ -1450,6 +1468,15 @@ class Methods:
 
     def unique_consecutive(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """Remove repeated neighbors; otherwise as `unique`, without sorting."""
+
+    def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """Return what `chunk` does."""
+
+    def unsafe_split(self, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """Return what `split` does."""
+
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+        """Return what `split_with_sizes` does."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """Insert a dim of size 1 before position `dim`."""

@@ -335,12 +335,12 @@ def functional_call(
     dicts = parameter_and_buffer_dicts
     given = dict(dicts) if isinstance(dicts, dict) else {name: t for each in dicts for name, t in each.items()}
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
+    with replaced(module, given, tie_weights, strict):
         return module(*args, **(kwargs or {}))
 
 
 @contextmanager
-def _replaced(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
+def replaced(module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool) -> Iterator[None]:
     """Replace tensors of a module for a while."""
     places: dict[str, tuple[dict[str, Any], str]] = {}
     for prefix, owner in module.named_modules(remove_duplicate=False):

@@ -9,6 +9,7 @@ call that fails, goes the general way, which raises the errors.
     tl.op.source("softmax")      return the source of an op's function
     use_general_way()            let the functions of all ops go the general way only, to test it
     replace_functions(through)   let the functions of all ops call `through`, to test another way
+    divert_functions(through)    the same until its result is called; see `tallow.core.watching`
 
 An op's function is made in three forms: the function itself (`tl.add`, `Tensor.add`), in place (`Tensor.add_`), and as
 an operator (`a + b`). A form is an empty function until its first call, so that no source is generated at import. The
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import builtins
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
@@ -31,7 +32,8 @@ from tallow.ops.float_warnings import without_warnings
 from tallow.ops.table import OPS, Op
 from tallow.tape.modes import mode
 
-_forms: dict[tuple[str, str], FunctionType] = {}  # (name of op, name of form) -> its function
+# (name of op, name of form) -> its functions: two for `a * b` and its reflected form, whose operands may be exchanged.
+_forms: dict[tuple[str, str], list[tuple[Op, FunctionType]]] = {}
 _is_general = False
 
 
@@ -40,7 +42,8 @@ def short_way(op: Op, form: Form = FUNCTION) -> Callable[..., Any]:
     namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": __name__}
     function = FunctionType(_EMPTY, namespace, op.name)
     namespace["first_call"] = partial(_first_call, function, op, form)
-    _forms[op.name, form.name] = function
+    key = op.name, form.name
+    _forms[key] = [*(entry for entry in _forms.get(key, ()) if entry[0] is op), (op, function)]
     return function
 
 
@@ -62,9 +65,16 @@ def use_general_way() -> None:
     """Let the functions of all ops go the general way only, from now on."""
     global _is_general
     _is_general = True
-    for (name, form), function in _forms.items():
-        if name in OPS:
-            _complete(function, OPS[name], Form(form))
+    for op, form, function in _functions():
+        _complete(function, op, form)
+
+
+def _functions() -> Iterator[tuple[Op, Form, FunctionType]]:
+    """Yield the functions of the ops in the table, with the op and the form."""
+    for (name, form), functions in _forms.items():
+        for op, function in functions:
+            if OPS.get(name) is op:
+                yield op, Form(form), function
 
 
 def replace_functions(through: Callable[..., Any]) -> None:
@@ -74,17 +84,45 @@ def replace_functions(through: Callable[..., Any]) -> None:
         through: gets the form, the function that does the work, and the arguments of the call; not while
             `tl.compile` records, because the work is then recorded.
     """
-    for (name, form), function in _forms.items():
-        if name in OPS:
-            _complete(function, OPS[name], Form(form))
-            original = FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
-            original.__kwdefaults__ = function.__kwdefaults__
-            function.__globals__["first_call"] = partial(_unless_recorded, through, Form(form), original)
-            function.__code__, function.__defaults__, function.__kwdefaults__ = _EMPTY, None, None
+    for op, form, function in _functions():
+        _complete(function, op, form)
+        original = FunctionType(function.__code__, function.__globals__, op.name, function.__defaults__)
+        original.__kwdefaults__ = function.__kwdefaults__
+        function.__globals__["first_call"] = partial(_unless_recorded, through, form, original)
+        function.__code__, function.__defaults__, function.__kwdefaults__ = _EMPTY, None, None
 
 
 def _unless_recorded(through: Callable[..., Any], form: Form, function: FunctionType, *args: Any, **kwargs: Any) -> Any:
     return through(form, function, *args, **kwargs) if mode.tracer is None else function(*args, **kwargs)
+
+
+def divert_functions(through: Callable[..., Any]) -> Callable[[], None]:
+    """Let the functions of all ops return `through(op, function, args, kwargs)`, until the result is called.
+
+    Args:
+        through: gets the op, the function that does the work, and the arguments of the call.
+    """
+    before = []
+    for op, form, function in _functions():
+        code, namespace = function.__code__, function.__globals__
+        before.append((function, code, function.__defaults__, function.__kwdefaults__, namespace["first_call"]))
+        original = FunctionType(code, dict(namespace), function.__name__, function.__defaults__)
+        original.__kwdefaults__ = function.__kwdefaults__
+        if getattr(namespace["first_call"], "func", None) is _first_call:
+            original.__globals__["first_call"] = partial(_first_call, original, op, form)
+        namespace["first_call"] = partial(_diverted, through, op, original)
+        function.__code__, function.__defaults__, function.__kwdefaults__ = _EMPTY, None, None
+
+    def restore() -> None:
+        for function, code, defaults, kwdefaults, first_call in before:
+            function.__globals__["first_call"] = first_call
+            function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, kwdefaults
+
+    return restore
+
+
+def _diverted(through: Callable[..., Any], op: Op, function: FunctionType, *args: Any, **kwargs: Any) -> Any:
+    return through(op, function, args, kwargs)
 
 
 def _empty(*args: Any, **kwargs: Any) -> Any:

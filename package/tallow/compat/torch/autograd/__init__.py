@@ -1,0 +1,1 @@
+"""Names of `torch.autograd` that tallow itself does not have."""

@@ -1,0 +1,116 @@
+"""Names of `torch.distributed` that tallow itself does not have."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tallow import distributed
+from tallow.compat.absent import absent
+from tallow.compat.torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from tallow.distributed import groups
+from tallow.errors import ArgumentError
+
+__all__ = [
+    "Backend",
+    "DeviceMesh",
+    "FileStore",
+    "GroupMember",
+    "HashStore",
+    "P2POp",
+    "PrefixStore",
+    "Store",
+    "TCPStore",
+    "all_to_all",
+    "all_to_all_single",
+    "batch_isend_irecv",
+    "get_default_backend_for_device",
+    "group",
+    "init_device_mesh",
+    "is_backend_available",
+    "is_ucc_available",
+    "is_xccl_available",
+    "monitored_barrier",
+    "reduce_op",
+]
+
+_HINT = "tallow.distributed has collectives over MPI and NCCL"
+_STORE = "processes meet by MPI: call init_process_group() without a store"
+all_to_all = absent("torch.distributed.all_to_all", _HINT)
+all_to_all_single = absent("torch.distributed.all_to_all_single", _HINT)
+batch_isend_irecv = absent("torch.distributed.batch_isend_irecv", "call isend and irecv")
+P2POp = absent("torch.distributed.P2POp", "call isend and irecv")
+Store = absent("torch.distributed.Store", _STORE)
+FileStore, HashStore, TCPStore, PrefixStore = (
+    type(Store)(name, (Store,), {"__module__": "torch.distributed", "_hint": _STORE})
+    for name in ("FileStore", "HashStore", "TCPStore", "PrefixStore")
+)
+reduce_op = distributed.ReduceOp
+
+
+class _Groups(type):
+    """The class of `group`, whose attribute WORLD is the group of all processes."""
+
+    @property
+    def WORLD(cls) -> Any:
+        """The group of all processes; None before init_process_group."""
+        return groups._Job.default
+
+
+class group(metaclass=_Groups):
+    """The group of all processes, and the value in the place of one for processes outside of it."""
+
+    NON_GROUP_MEMBER = groups.GroupMember.NON_GROUP_MEMBER
+
+
+GroupMember = group
+
+
+class Backend(str):
+    """The name of a backend, in small letters.
+
+    Raises: ArgumentError for anything but a text.
+    """
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    backend_list: ClassVar[list[str]] = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
+    default_device_backend_map: ClassVar[dict[str, str]] = {"cpu": GLOO, "cuda": NCCL, "xpu": XCCL, "mps": GLOO}
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ArgumentError(f"Backend constructor parameter must be string-ish, got {name!r}")
+        return super().__new__(cls, name.lower())
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """Return the backend that sends the tensors of a device."""
+    return Backend.default_device_backend_map[str(device).partition(":")[0]]
+
+
+def is_backend_available(backend: str) -> bool:
+    """Return whether there is a backend of this name."""
+    check = getattr(distributed, f"is_{backend.lower()}_available", None)
+    return check is not None and bool(check())
+
+
+def is_ucc_available() -> bool:
+    """Return False: there is no UCC."""
+    return False
+
+
+def is_xccl_available() -> bool:
+    """Return False: there is no XCCL."""
+    return False
+
+
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+    """Wait for all processes of a group, as `barrier`."""
+    distributed.barrier(group)
+
+
+def _rank_not_in_group(group: Any) -> bool:
+    return group is groups.GroupMember.NON_GROUP_MEMBER

@@ -1,0 +1,1 @@
+"""torch.distributed.elastic: start processes, and start them again."""

@@ -1,0 +1,1 @@
+"""torch.distributed.elastic.multiprocessing: start processes, and start them again."""

@@ -1,0 +1,20 @@
+"""torch.distributed.tensor: tensors that are divided among processes."""
+
+from tallow.compat.absent import absent
+
+_HINT = "use DistributedDataParallel, or the layers of tallow.nn.parallel"
+DTensor = absent("torch.distributed.tensor.DTensor", _HINT)
+Placement = absent("torch.distributed.tensor.Placement", _HINT)
+Shard = absent("torch.distributed.tensor.Shard", _HINT)
+Replicate = absent("torch.distributed.tensor.Replicate", _HINT)
+Partial = absent("torch.distributed.tensor.Partial", _HINT)
+distribute_tensor = absent("torch.distributed.tensor.distribute_tensor", _HINT)
+distribute_module = absent("torch.distributed.tensor.distribute_module", _HINT)
+empty = absent("torch.distributed.tensor.empty", _HINT)
+full = absent("torch.distributed.tensor.full", _HINT)
+ones = absent("torch.distributed.tensor.ones", _HINT)
+rand = absent("torch.distributed.tensor.rand", _HINT)
+randn = absent("torch.distributed.tensor.randn", _HINT)
+zeros = absent("torch.distributed.tensor.zeros", _HINT)
+init_device_mesh = absent("torch.distributed.tensor.init_device_mesh", _HINT)
+DeviceMesh = absent("torch.distributed.tensor.DeviceMesh", _HINT)

@@ -1,0 +1,1 @@
+"""Names of `torch.nn.attention` that tallow itself does not have."""

@@ -1,0 +1,1 @@
+"""Names of `torch.nn.parallel` that tallow itself does not have."""

@@ -1,0 +1,1 @@
+"""Names of `torch.nn.utils` that tallow itself does not have."""

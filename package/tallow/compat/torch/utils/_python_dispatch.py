@@ -1,0 +1,116 @@
+"""torch.utils._python_dispatch: programs that see, and may answer, each op that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, ClassVar, Self
+
+from tallow.compat.torch import _ops
+from tallow.core import watching
+from tallow.core.tensor import Tensor
+from tallow.ops.table import OPS, Op
+
+__all__ = [
+    "BaseTorchDispatchMode",
+    "TorchDispatchMode",
+    "is_traceable_wrapper_subclass",
+    "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing",
+]
+
+_active: list[TorchDispatchMode] = []
+
+
+class TorchDispatchMode:
+    """A block in which each op goes to the method `__torch_dispatch__`, which returns the op's result.
+
+    The ops are those of tallow's table: `linear` is one op. Gradients that `backward` computes are no ops.
+    """
+
+    supports_higher_order_operators: ClassVar[bool] = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} defines no __torch_dispatch__")
+
+    def __enter__(self) -> Self:
+        watching.watch(self._answer)
+        _active.append(self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        _active.remove(self)
+        watching.unwatch(self._answer)
+
+    def _answer(self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        types = tuple({type(x) for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and type(x) is not Tensor})
+        own: str = getattr(function, "__name__", op.name)
+        name = own if own == f"{op.name}_" else op.name
+        return self.__torch_dispatch__(_Call(name, function), types, args, kwargs)
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that lets each op run."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class _Call(_ops.OpOverload):
+    """An op, and the function that runs it: in place, as an operator, or for the next mode."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        super().__init__(_packet(name), "default")
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ops.OpOverload) and other.overloadpacket is self.overloadpacket
+
+    def __hash__(self) -> int:
+        return hash(self.overloadpacket)
+
+
+@cache
+def _packet(name: str) -> Any:
+    aten = _ops.ops.aten
+    return getattr(aten, name) if hasattr(aten, name) else _ops.OpOverloadPacket(f"aten::{name}", OPS[name].call)
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Return whether a tensor wraps others that it can be taken apart to and made from again."""
+    return isinstance(t, Tensor) and is_traceable_wrapper_subclass_type(type(t))
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Return whether the tensors of a class wrap others, see `is_traceable_wrapper_subclass`."""
+    return issubclass(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """Return `out`: an op that writes in place returns its operand here, and views share memory by themselves."""
+    return out
+
+
+def _get_current_dispatch_mode() -> TorchDispatchMode | None:
+    """Return the innermost mode."""
+    return _active[-1] if _active else None
+
+
+def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
+    """Return the modes, the innermost last."""
+    return list(_active)
+
+
+@contextmanager
+def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
+    """Let the ops inside go to no mode."""
+    with watching.unwatched():
+        yield list(_active)

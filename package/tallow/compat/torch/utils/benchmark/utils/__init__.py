@@ -1,0 +1,1 @@
+"""torch.utils.benchmark.utils: the files of PyTorch that have the names of torch.utils.benchmark."""

@@ -1,0 +1,1 @@
+"""torch.utils.data._utils: the parts of a DataLoader."""

@@ -1,0 +1,3 @@
+"""torch.utils.data._utils.pin_memory: batches in pinned memory."""
+
+from tallow.data.collate import pin_memory as pin_memory

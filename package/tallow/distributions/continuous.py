@@ -17,19 +17,24 @@ EULER = 0.57721566490153286
 LOG_ROOT_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(ExponentialFamily):
-    """log p(x) = -(x - loc)² / (2 scale²) - ln scale - ½ ln 2π
-
-    Args:    as torch.distributions.Normal: mean and standard deviation
-    """
+class _LocationScale(Distribution):
+    """Base of distributions with a location and a positive scale, whose samples are differentiable."""
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
-    support: ClassVar = constraints.real
     has_rsample = True
 
     def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast(loc, scale)
         super().__init__(self.loc.shape, validate_args=validate_args)
+
+
+class Normal(_LocationScale, ExponentialFamily):
+    """log p(x) = -(x - loc)² / (2 scale²) - ln scale - ½ ln 2π
+
+    Args:    as torch.distributions.Normal: mean and standard deviation
+    """
+
+    support: ClassVar = constraints.real
 
     @property
     def mean(self) -> Tensor:
@@ -76,19 +81,13 @@ class Normal(ExponentialFamily):
         return -0.25 * x.square() / y + 0.5 * (-math.pi / y).log()
 
 
-class LogNormal(Distribution):
+class LogNormal(_LocationScale):
     """The exponential of a Normal: log p(x) = log p_Normal(ln x) - ln x
 
     Args:    as torch.distributions.LogNormal: mean and standard deviation of the logarithm
     """
 
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support: ClassVar = constraints.positive
-    has_rsample = True
-
-    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def _log_distribution(self) -> Normal:
@@ -124,19 +123,13 @@ class LogNormal(Distribution):
         return self._log_distribution.entropy() + self.loc
 
 
-class Laplace(Distribution):
+class Laplace(_LocationScale):
     """log p(x) = -|x - loc| / scale - ln 2 scale
 
     Args:    as torch.distributions.Laplace
     """
 
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support: ClassVar = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -274,19 +267,13 @@ class Exponential(ExponentialFamily):
         return -(-x).log()
 
 
-class Cauchy(Distribution):
+class Cauchy(_LocationScale):
     """log p(x) = -ln π scale - ln(1 + ((x - loc) / scale)²)
 
     Args:    as torch.distributions.Cauchy: median and half width at half maximum
     """
 
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support: ClassVar = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -317,19 +304,13 @@ class Cauchy(Distribution):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class Gumbel(Distribution):
+class Gumbel(_LocationScale):
     """log p(x) = y - exp(y) - ln scale,  y = (loc - x) / scale
 
     Args:    as torch.distributions.Gumbel
     """
 
-    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support: ClassVar = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:

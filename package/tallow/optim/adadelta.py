@@ -28,6 +28,7 @@ class Adadelta(Optimizer):
     """
 
     MOMENTS = ("square_avg", "acc_delta")
+    REQUIRED = ("step", *MOMENTS)
 
     def __init__(
         self,
@@ -50,9 +51,6 @@ class Adadelta(Optimizer):
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        return ("step", *self.MOMENTS)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:

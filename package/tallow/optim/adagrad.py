@@ -25,6 +25,7 @@ class Adagrad(Optimizer):
     """
 
     MOMENTS = ("sum",)
+    REQUIRED = ("step", *MOMENTS)
 
     def __init__(
         self,
@@ -50,9 +51,6 @@ class Adagrad(Optimizer):
             "differentiable": differentiable, "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        return ("step", *self.MOMENTS)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:

@@ -26,6 +26,7 @@ class Adamax(Optimizer):
     """
 
     MOMENTS = ("exp_avg", "exp_inf")
+    REQUIRED = ("step", *MOMENTS)
 
     def __init__(
         self,
@@ -47,9 +48,6 @@ class Adamax(Optimizer):
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        return ("step", *self.MOMENTS)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:

@@ -28,6 +28,7 @@ class NAdam(Optimizer):
 
     MOMENTS = ("exp_avg", "exp_avg_sq")
     SCALARS = ("step", "mu_product")
+    REQUIRED = (*SCALARS, *MOMENTS)
 
     def __init__(
         self,
@@ -52,9 +53,6 @@ class NAdam(Optimizer):
             "capturable": capturable, "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        return (*self.SCALARS, *self.MOMENTS)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:

@@ -29,6 +29,7 @@ class RAdam(Optimizer):
     """
 
     MOMENTS = ("exp_avg", "exp_avg_sq")
+    REQUIRED = ("step", *MOMENTS)
 
     def __init__(
         self,
@@ -52,9 +53,6 @@ class RAdam(Optimizer):
             "differentiable": differentiable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        return ("step", *self.MOMENTS)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:

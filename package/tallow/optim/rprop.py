@@ -25,6 +25,7 @@ class Rprop(Optimizer):
     """
 
     MOMENTS = ("prev", "step_size")
+    REQUIRED = ("step", *MOMENTS)
 
     def __init__(
         self,
@@ -46,9 +47,6 @@ class Rprop(Optimizer):
             "differentiable": differentiable, "capturable": capturable,
         }  # fmt: skip
         super().__init__(params, defaults)
-
-    def _required_state(self, group: Group) -> tuple[str, ...]:
-        return ("step", *self.MOMENTS)
 
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         xp = array_module(param)

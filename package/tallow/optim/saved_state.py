@@ -28,6 +28,7 @@ class SavedState:
     """
 
     MOMENTS: ClassVar[tuple[str, ...]] = ()  # state with the dtype of the parameter and the shape of `moment_shape`
+    REQUIRED: ClassVar[tuple[str, ...]] = ()  # state that a parameter has after a step, for `_required_state`
     SCALARS: ClassVar[tuple[str, ...]] = ("step",)  # state that is float32 on the CPU for every parameter
 
     defaults: dict[str, Any]
@@ -166,7 +167,7 @@ class SavedState:
 
     def _required_state(self, group: Group) -> tuple[str, ...]:
         """Return the names of the state that a parameter has after a step, if it has any."""
-        return ()
+        return self.REQUIRED
 
     def _check_state(self, state: dict[Any, dict[str, Any]], saved: Sequence[Group]) -> None:
         by_index, problems = self._params_by_index(saved), []

@@ -16,10 +16,10 @@ from tallow.core.apply import apply
 from tallow.core.creation import full, ones
 from tallow.core.tensor import Tensor
 from tallow.models.activations import activation_named, gated
-from tallow.models.config import Config, Side, labels_of
+from tallow.models.config import Side
 from tallow.models.encoders.encoder_layers import FeedForward
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.vision.vit import ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings, check_sizes, sides_of
+from tallow.models.vision.vit import ImageConfig, ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings
 from tallow.nn import functional as F
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
@@ -29,36 +29,23 @@ from tallow.ops.joining import cat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dinov2Config(Config):
+class Dinov2Config(ImageConfig):
     """The sizes of a DINOv2, named as in Hugging Face's `config.json`, which `from_json` reads.
 
     Attributes:
         mlp_ratio: the width of the feed-forward part, relative to hidden_size.
-        image_size: the side, or the height and the width, of the images whose positions the checkpoint has; images of
-            other sizes are read as well.
+        image_size: of the images whose positions the checkpoint has; images of other sizes are read as well.
         drop_path_rate: in training, the probability that a sample skips a part of a layer.
         layerscale_value: the scales of fresh weights.
         use_swiglu_ffn: the feed-forward part is a SwiGLU of two thirds of that width.
-        labels: the labels of the classifier, in the order of its logits; `id2label` in the file.
     """
 
-    hidden_size: int = 768
-    num_hidden_layers: int = 12
-    num_attention_heads: int = 12
     mlp_ratio: float = 4
-    hidden_act: str = "gelu"
-    hidden_dropout_prob: float = 0.0
-    attention_probs_dropout_prob: float = 0.0
-    initializer_range: float = 0.02
     layer_norm_eps: float = 1e-6
-    image_size: Side = 224
     patch_size: Side = 14
-    num_channels: int = 3
-    qkv_bias: bool = True
     layerscale_value: float = 1.0
     drop_path_rate: float = 0.0
     use_swiglu_ffn: bool = False
-    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("dinov2",)
     # Of pretraining with masked patches, and of the model as a part of another one.
@@ -69,14 +56,8 @@ class Dinov2Config(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(self)
         self.require("drop_path_rate", "a probability below 1", lambda rate: rate < 1)
         self.require("mlp_ratio", "0.1 to 100", lambda ratio: 0.1 <= ratio <= 100)
-
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        labels_of(entries)
-        sides_of(entries)
 
     @property
     def inner_size(self) -> int:

@@ -34,44 +34,56 @@ from tallow.ops.joining import cat
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViTConfig(Config):
-    """The sizes of a ViT, named as in Hugging Face's `config.json`, which `from_json` reads.
+class ImageConfig(Config):
+    """The sizes that a ViT and a DINOv2 have in common.
 
     Attributes:
         image_size, patch_size: the sides of the images and of the patches, in pixels; or the heights and the widths.
-        pooler_output_size, pooler_act: the width of the pooler's output, None for hidden_size, and its activation.
         labels: the labels of the classifier, in the order of its logits; `id2label` in the file.
     """
 
     hidden_size: int = 768
     num_hidden_layers: int = 12
     num_attention_heads: int = 12
-    intermediate_size: int = 3072
     hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.0
     attention_probs_dropout_prob: float = 0.0
     initializer_range: float = 0.02
-    layer_norm_eps: float = 1e-12
     image_size: Side = 224
     patch_size: Side = 16
     num_channels: int = 3
     qkv_bias: bool = True
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_sizes(self)
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        labels_of(entries)
+        sides_of(entries)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViTConfig(ImageConfig):
+    """The sizes of a ViT, named as in Hugging Face's `config.json`, which `from_json` reads.
+
+    Attributes:
+        pooler_output_size, pooler_act: the width of the pooler's output, None for hidden_size, and its activation.
+    """
+
+    intermediate_size: int = 3072
+    layer_norm_eps: float = 1e-12
     pooler_output_size: int | None = None
     pooler_act: str = "tanh"
-    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("vit",)
     neutral: ClassVar = frozenset({"encoder_stride"})  # of the decoder of masked images
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_sizes(self)
         activation_named(self.pooler_act)
-
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        labels_of(entries)
-        sides_of(entries)
 
 
 def sides_of(entries: dict[str, Any]) -> None:

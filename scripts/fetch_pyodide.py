@@ -157,12 +157,17 @@ def fetch(*, official: bool = False) -> Path:
         if faults := list(problems(folder)):
             raise FetchError("the download is not Pyodide " + VERSION + ":\n  " + "\n  ".join(faults))
         drop_unhashed(folder)
-        try:
-            folder.rename(destination)  # atomic: a copy is either complete or absent
-        except OSError:
-            if not destination.is_dir():  # another process may have finished first; its copy is the same
-                raise
+        put(folder, destination)
     return destination
+
+
+def put(folder: Path, destination: Path) -> None:
+    """Rename a folder, so that `destination` is either complete or absent; leave one that is there."""
+    try:
+        folder.rename(destination)
+    except OSError:
+        if not destination.is_dir():  # another process may have finished first; its copy is the same
+            raise
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fetch_pyodide import FetchError
+from fetch_pyodide import FetchError, put
 
 MAX_BYTES = 4 << 20  # the packages have up to 0.4 MB
 
@@ -107,11 +107,7 @@ def fetch(destination: Path, packages: Sequence[NpmPackage]) -> Path:
         folder.mkdir()
         for name, data in files.items():
             (folder / name).write_bytes(data)
-        try:
-            folder.rename(destination)  # atomic: a copy is either complete or absent
-        except OSError:
-            if not destination.is_dir():  # another process may have finished first; its copy is the same
-                raise
+        put(folder, destination)
     return destination
 
 

@@ -46,10 +46,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
                 for what, prompt, tokens in (("decode", 1, TOKENS), ("prefill", PROMPT, 1)):
                     costs = turns.in_turn(workers, threads, options["repeats"], prompt, tokens)
                     rates = [max(prompt, tokens) / cost.best_s for cost in costs]
-                    row: Row = {"shape": shape, "what": what, "threads": threads}
-                    row |= dict(zip(libraries, rates, strict=True))
-                    others = zip([*libraries][1:], rates[1:], strict=True)
-                    rows.append(row | {f"of {name}": rates[0] / rate for name, rate in others})
+                    rows.append({"shape": shape, "what": what, "threads": threads} | turns.comparison(libraries, rates))
     notes = [
         f"tokens per second; decode: {TOKENS} after one; prefill: {PROMPT} at once, and one more",
         "the best turn, in processor time if there is one thread",

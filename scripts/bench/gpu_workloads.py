@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bench.workloads import transformer_block
+
 
 class Work(NamedTuple):
     """`step` runs the work once. The others are lower bounds of one step: bytes moved, operations, and tokens read."""
@@ -194,24 +196,11 @@ def training(lib: Any, device: str, sizes: Sizes) -> Work:
     V, D, layers, H = sizes.gpt
     B, T = sizes.batch
 
-    class Block(nn.Module):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(D), nn.LayerNorm(D)
-            self.qkv, self.out = nn.Linear(D, 3 * D), nn.Linear(D, D)
-            self.up, self.down = nn.Linear(D, 4 * D), nn.Linear(4 * D, D)
-
-        def forward(self, x: Any) -> Any:
-            q, k, v = (part.view(B, T, H, D // H).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(B, T, D))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
-
     class Gpt(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.tokens, self.positions = nn.Embedding(V, D), nn.Embedding(T, D)
-            self.blocks = nn.Sequential(*(Block() for _ in range(layers)))
+            self.blocks = nn.Sequential(*(transformer_block(lib, D, H) for _ in range(layers)))
             self.norm = nn.LayerNorm(D)
 
         def forward(self, tokens: Any) -> Any:

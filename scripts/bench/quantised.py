@@ -61,10 +61,7 @@ def measure(options: dict[str, Any]) -> dict[str, Any]:
                 costs = turns.in_turn(workers, 1, repeats, texts, prompt, tokens)
                 rates = [texts * max(prompt, tokens) / cost.best_s for cost in costs]
                 what = f"prompt of {prompt}" if prompt > 1 else f"{texts} texts" if texts > 1 else "decode"
-                row: Row = {"shape": shape, "type": file_type, "what": what}
-                row |= dict(zip(libraries, rates, strict=True))
-                others = zip([*libraries][1:], rates[1:], strict=True)
-                rows.append(row | {f"of {name}": rates[0] / rate for name, rate in others})
+                rows.append({"shape": shape, "type": file_type, "what": what} | turns.comparison(libraries, rates))
     notes = [
         f"tokens per second of all texts; {TOKENS} tokens after one, or a prompt at once and one token more",
         "the best turn, in processor time, on one thread",

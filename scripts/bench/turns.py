@@ -10,7 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,6 +79,12 @@ def in_turn(workers: Sequence[Worker], threads: int, repeats: int, *case: Any) -
         best = min(took.cpu_seconds if threads == 1 else took.seconds for took in column)
         costs.append(Cost(statistics.median(took.seconds for took in column) / n, best / n, column[-1].bytes))
     return costs
+
+
+def comparison(libraries: Iterable[str], rates: Sequence[float]) -> dict[str, float]:
+    """Return the rate of each library, and those of the first one relative to the others."""
+    first, *others = rates_of = dict(zip(libraries, rates, strict=True))
+    return rates_of | {f"of {name}": rates_of[first] / rates_of[name] for name in others}
 
 
 def load_note() -> str:

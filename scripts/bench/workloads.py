@@ -66,11 +66,9 @@ def cnn(torch: Any) -> Step:
     return _step(model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
 
-def transformer(torch: Any) -> Step:
-    """characters: dim 64, 5 layers, 8 heads, 256 positions, batch 16, AdamW"""
-    nn = torch.nn
-    F = nn.functional
-    B, T, D, H, V = 16, 256, 64, 8, 65
+def transformer_block(torch: Any, D: int, H: int) -> Any:
+    """Return a block of a transformer of width D with H heads, as GPT-2's.  Shapes: (B, T, D) -> the same"""
+    nn, F = torch.nn, torch.nn.functional
 
     class Block(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -80,16 +78,27 @@ def transformer(torch: Any) -> Step:
             self.up, self.down = nn.Linear(D, 4 * D), nn.Linear(4 * D, D)
 
         def forward(self, x: Any) -> Any:
-            q, k, v = (part.view(B, T, H, D // H).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2))
+            q, k, v = (
+                part.view(*x.shape[:2], H, D // H).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2)
+            )
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(B, T, D))
+            x = x + self.out(y.transpose(1, 2).reshape(x.shape))
             return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+    return Block()
+
+
+def transformer(torch: Any) -> Step:
+    """characters: dim 64, 5 layers, 8 heads, 256 positions, batch 16, AdamW"""
+    nn = torch.nn
+    F = nn.functional
+    B, T, D, H, V = 16, 256, 64, 8, 65
 
     class Characters(nn.Module):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.tokens, self.positions = nn.Embedding(V, D), nn.Embedding(T, D)
-            self.blocks = nn.Sequential(*(Block() for _ in range(5)))
+            self.blocks = nn.Sequential(*(transformer_block(torch, D, H) for _ in range(5)))
             self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, V)
 
         def forward(self, tokens: Any) -> Any:

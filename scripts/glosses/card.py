@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 
-import numpy as np
+import model_card
 
-import tallow
-from tallow.io.atomic import atomic_write
 from tallow.text.tokenizer import FILE
 
 from .corpus import Corpus
@@ -93,23 +90,15 @@ def write(path: Path, training: Training, corpus: Corpus, scores: str) -> None:
     """Write the card of a finished run next to the files of `training.export`."""
     settings = training.settings
     kinds = corpus.pairs.kinds
-    values = vars(settings) | {
-        "parameters": training.model.num_parameters(),
-        "minutes": training.seconds / 60,
-        "device": "a CPU" if training.device == "cpu" else training.device,
-        "weight_bytes": (path.parent / "model.safetensors").stat().st_size,
+    values = {
         "tokenizer_bytes": (path.parent / FILE).stat().st_size,
         "texts": len(corpus.pairs.texts),
         "pairs": "\n".join(f"| {PAIRS[kind]} | {len(kinds[kind]):,} | {settings.shares[kind]:.0%} |" for kind in kinds),
         "held_out": len(corpus.held_out),
         "curve": _curve(training.curve),
         "scores": scores,
-        "version": tallow.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
     }
-    with atomic_write(path) as file:
-        file.write(CARD.format_map(values).encode())
+    model_card.write(path, CARD, training, values)
 
 
 PAIRS = {

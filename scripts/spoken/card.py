@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 
-import numpy as np
-
-import tallow
-from tallow.io.atomic import atomic_write
+import model_card
 
 from .phrases import HELD_OUT_SHARE, WORDS
 from .training import Training
@@ -114,11 +110,7 @@ tallow {version}, NumPy {numpy}, Python {python}. Other machines round different
 def write(path: Path, training: Training, scores: str) -> None:
     """Write the card of a finished run next to the files of `training.export`."""
     settings = training.settings
-    values = vars(settings) | {
-        "parameters": sum(parameter.numel() for parameter in training.model.parameters()),
-        "minutes": training.seconds / 60,
-        "device": "a CPU" if training.device == "cpu" else training.device,
-        "weight_bytes": (path.parent / "model.safetensors").stat().st_size,
+    values = {
         "words": len(WORDS),
         "vocabulary": ", ".join(WORDS),
         "window": settings.positions / 50,
@@ -129,12 +121,8 @@ def write(path: Path, training: Training, scores: str) -> None:
         "held_out_names": ", ".join(HELD_OUT),
         "curve": _curve(training.curve),
         "scores": scores,
-        "version": tallow.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
     }
-    with atomic_write(path) as file:
-        file.write(CARD.format_map(values).encode())
+    model_card.write(path, CARD, training, values)
 
 
 def _curve(rows: list[list[float]]) -> str:

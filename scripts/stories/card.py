@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 from pathlib import Path
 
-import numpy as np
-
-import tallow
-from tallow.io.atomic import atomic_write
+import model_card
 
 from .plots import PLOTS
 from .training import Training
@@ -77,22 +73,14 @@ tallow {version}, NumPy {numpy}, Python {python}. Other machines round different
 def write(path: Path, training: Training, scores: str) -> None:
     """Write the card of a finished run next to the files of `training.export`."""
     settings = training.settings
-    values = vars(settings) | {
-        "parameters": sum(parameter.numel() for parameter in training.model.parameters()),
-        "minutes": training.seconds / 60,
-        "device": "a CPU" if training.device == "cpu" else training.device,
-        "weight_bytes": (path.parent / "model.safetensors").stat().st_size,
+    values = {
         "plots": len(PLOTS),
         "told": settings.stories,
         "learnt": settings.stories - settings.held_out,
         "curve": _curve(training.curve),
         "scores": scores,
-        "version": tallow.__version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
     }
-    with atomic_write(path) as file:
-        file.write(CARD.format_map(values).encode())
+    model_card.write(path, CARD, training, values)
 
 
 def _curve(rows: list[list[float]]) -> str:

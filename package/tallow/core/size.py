@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import index
 from typing import Any, SupportsIndex, overload
 
 from tallow.errors import ArgumentTypeError
 
 _item = tuple.__getitem__  # looked up once: indexing a shape is common
 new_size = tuple.__new__  # of a tuple that is a shape for certain
+
+
+def _integers(lengths: Iterable[Any]) -> tuple[int, ...]:
+    """Return lengths as integers.  Raises: TypeError for what is not an integer"""
+    integers = []
+    for position, length in enumerate(lengths):
+        try:
+            integers.append(index(length))
+        except TypeError:
+            kind = type(length).__name__
+            raise ArgumentTypeError(f"Size takes an iterable of 'int' (item {position} is '{kind}')") from None
+    return tuple(integers)
 
 
 class Size(tuple[int, ...]):
@@ -19,12 +32,7 @@ class Size(tuple[int, ...]):
 
     def __new__(cls, lengths: Iterable[SupportsIndex] = ()) -> Size:
         """Create a shape.  Raises: TypeError for what is not an integer"""
-        lengths = tuple(lengths)
-        for position, length in enumerate(lengths):
-            if not hasattr(length, "__index__"):
-                kind = type(length).__name__
-                raise ArgumentTypeError(f"Size takes an iterable of 'int' (item {position} is '{kind}')")
-        return new_size(cls, lengths)
+        return new_size(cls, _integers(lengths))
 
     def numel(self) -> int:
         """Return the number of elements."""
@@ -41,10 +49,10 @@ class Size(tuple[int, ...]):
         return new_size(Size, part) if type(part) is tuple else part
 
     def __add__(self, other: Any) -> Any:
-        return new_size(Size, super().__add__(other))
+        return new_size(Size, super().__add__(_integers(other) if isinstance(other, tuple) else other))
 
     def __radd__(self, other: Any) -> Any:
-        return new_size(Size, other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+        return new_size(Size, _integers(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, count: Any) -> Any:
         return new_size(Size, super().__mul__(count))

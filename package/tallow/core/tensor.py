@@ -601,7 +601,8 @@ class Tensor(Methods):
                 total[...] = dtypes.cast(dtypes.widen(total) + dtypes.widen(grad.array), self.dtype)
             else:
                 total += grad.array
-        self._run_post_hooks(grad)
+        if self._post_hooks:
+            self._run_post_hooks(grad)
         return grad
 
     if TYPE_CHECKING:  # added to the class by public_api.py

@@ -135,6 +135,7 @@ def _alpha_drop(name: str, input: Tensor, p: float, training: bool, inplace: boo
         return input
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0
+    expect_float(name, input.array)
     keep = draw_keep(input.array, shape, p)
     scale = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
     dropped = devices.array_module(keep).asarray(scale * SELU_FLOOR * (keep - 1.0 + p), np.float32)

@@ -33,6 +33,8 @@ def filled(input: Tensor, value: Any) -> Tensor:
 @public("Tensor_")
 def fill_(input: Tensor, value: Any) -> Tensor:
     """Fill with one value: a number, or a 0-d tensor, whose gradient is the sum over all elements."""
+    if isinstance(value, str | bytes) or value is None:
+        raise ArgumentTypeError(f"fill_(): argument 'value' must be Number, not {type(value).__name__}")
     if not isinstance(value, Tensor):
         return apply_inplace(fill, input, value)
     if value.ndim:

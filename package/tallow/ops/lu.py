@@ -11,7 +11,7 @@ from tallow.ops.linalg import expect_matrices, lapack, times, transposed
 from tallow.ops.table import Array, Result, op
 
 
-@op("", batched="leading")
+@op("", refuses="half", batched="leading")
 def lu_factor(A: Array) -> Result:
     """Return L and U of A = P L U in one matrix, without L's diagonal; the pivots; and the row of A for each of L U.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.ops.checks import expect_float
 from tallow.ops.formulas import formula
 from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Result, op
@@ -161,6 +162,7 @@ def _(g: Derived, *, input: Derived, other: Derived) -> Gradients:
 @op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
 def hypot(input: Array, other: Array) -> Result:
     """Return sqrt(input² + other²), without intermediate overflow."""
+    expect_float("hypot", input)
     value = array_module(input).hypot(input, other)
     return value, lambda g: (lambda: g * (input / value), lambda: g * (other / value))
 

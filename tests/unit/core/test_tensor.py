@@ -210,11 +210,13 @@ def test_size_stride_and_memory() -> None:
         ("0 * s", ()),
         ("s + (1,)", (2, 3, 4, 1)),
         ("(1,) + s", (1, 2, 3, 4)),
+        ("s + (True, tl.tensor(5))", (2, 3, 4, 1, 5)),
+        ("tl.Size([True, tl.tensor(5)])", (1, 5)),
         ("sum([s, s], ())", (2, 3, 4, 2, 3, 4)),
     ],
 )
 def test_parts_and_sums_of_shapes_are_shapes(expression: str, expected: tuple[int, ...]) -> None:
-    part = eval(expression, {"s": tl.zeros(2, 3, 4).shape})
+    part = eval(expression, {"s": tl.zeros(2, 3, 4).shape, "tl": tl})
     assert type(part) is tl.Size
     assert part == expected
     assert type(tl.zeros(2, 3, 4).shape[1]) is int

@@ -193,6 +193,7 @@ LAZY = {  # imported at first use
     "keras": "tallow.keras",
     "load": "tallow.io:load",
     "load_checkpoint": "tallow.io:load_checkpoint",
+    "masked": "tallow.masked",
     "models": "tallow.models",
     "nn": "tallow.nn",
     "optim": "tallow.optim",

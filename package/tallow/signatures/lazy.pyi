@@ -76,6 +76,7 @@ from tallow.functions.top_level import ldexp_ as ldexp_
 from tallow.io import load as load
 from tallow.io import load_checkpoint as load_checkpoint
 from tallow.functions.top_level import margin_ranking_loss as margin_ranking_loss
+from tallow import masked as masked
 from tallow import models as models
 from tallow.functions.top_level import native_batch_norm as native_batch_norm
 from tallow.functions.top_level import native_dropout as native_dropout
@@ -196,6 +197,7 @@ __all__ = [
     "load",
     "load_checkpoint",
     "margin_ranking_loss",
+    "masked",
     "models",
     "native_batch_norm",
     "native_dropout",

@@ -13,7 +13,7 @@ from tallow import devices, dtypes
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, GraphError, ShapeError
-from tallow.kernels.quantized.int8_rows import Int8Rows, write
+from tallow.kernels.quantized.int8_rows import INT8, Int8Rows, write
 from tallow.tape.modes import mode
 
 INITIAL_POSITIONS = 64  # the first allocation of a growing cache
@@ -163,7 +163,7 @@ class KVCache:
 
 
 def _floats(memory: Memory, dtype: dtypes.dtype) -> Array:
-    return dtypes.cast(memory.widen() if isinstance(memory, Int8Rows) else memory, dtype)
+    return dtypes.cast(memory.widen() if memory.dtype == INT8 else memory, dtype)
 
 
 class Uncached(KVCache):

@@ -99,7 +99,7 @@ def _packed_block(block: DecodeBlock) -> _Block:
 
 
 def _codes_and_scales(cache: Array | Int8Rows) -> tuple[Array, Array | None]:
-    return (cache.codes, cache.scales) if isinstance(cache, Int8Rows) else (cache, None)
+    return (cache.codes, cache.scales) if cache.dtype == INT8 else (cache, None)
 
 
 def float32_rows(x: Array, stack: DecodeStack, places: int | Array) -> bool:

@@ -37,7 +37,7 @@ class Int8Rows:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the codes."""
+        """int8, the dtype of the codes, which tells the rows from an array of floats."""
         return self.codes.dtype
 
     @property
@@ -51,7 +51,7 @@ class Int8Rows:
 
     def __setitem__(self, index: Any, rows: Array | Int8Rows) -> None:
         """Store rows of floats, or rows that are rounded already."""
-        new = rows if isinstance(rows, Int8Rows) else rounded(rows)
+        new = rows if rows.dtype == INT8 else rounded(rows)
         self.codes[index], self.scales[index] = new.codes, new.scales
 
     def copy(self) -> Int8Rows:
@@ -79,9 +79,9 @@ def rounded(x: Array) -> Int8Rows:
 
 def write(memory: Array | Int8Rows, index: Any, x: Array) -> None:
     """Store floats at `index` of an array, rounded to its dtype, or of Int8Rows."""
-    memory[index] = x if isinstance(memory, Int8Rows) else cast(x, dtype_of(memory))
+    memory[index] = x if memory.dtype == INT8 else cast(x, dtype_of(memory))
 
 
 def read(memory: Array | Int8Rows) -> Array:
     """Return floats of an array, half precision in float32, or of Int8Rows."""
-    return memory.widen() if isinstance(memory, Int8Rows) else widen(memory)
+    return memory.widen() if memory.dtype == INT8 else widen(memory)

@@ -183,6 +183,7 @@ LAZY = {  # imported at first use
     "distributed": "tallow.distributed",
     "distributions": "tallow.distributions",
     "export": "tallow.export",
+    "fft": "tallow.fft",
     "func": "tallow.func",
     "fx": "tallow.fx",
     "generation": "tallow.generation",

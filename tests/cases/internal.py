@@ -114,6 +114,17 @@ def known(m: Any, x: Any) -> Any:
     return apply(OPS["with_value"], x, x.detach().tanh(), lambda y: 1 - y * y) if is_tallow(m) else x.tanh()
 
 
+def parts(m: Any, x: Any) -> Any:
+    """Return complex numbers whose adjoint map takes the real parts, and their real and imaginary parts."""
+    y = (
+        apply(OPS["adjoint_map"], x, lambda a: a * (1 + 2j), lambda g: g.real + 2 * g.imag)
+        if is_tallow(m)
+        else x * (1 + 2j)
+    )
+    return m.view_as_real(y)
+
+
+case("adjoint_map", parts, normal(3))
 case("linear_map", mapped, normal(4, 3))
 case("product_map", product, normal(2, 3), normal(2, 3))
 case("with_value", known, normal(2, 3))

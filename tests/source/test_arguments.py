@@ -51,7 +51,7 @@ UNUSED: dict[str, dict[str, str]] = {
     "given to all of a kind, and needed by the others": {
         "compiler.recording.Recorder.inplace": "value",
         "export.recorder.Recorder.*": "ready value backward",
-        "functions.elementwise.is_conj": "input",
+        "functions.complex_numbers.is_conj": "input",
         "nn.utils.prune._Mask.__call__": "inputs",
         "distributions.transform*.log_abs_det_jacobian": "y",
         "kernels.quantized.gguf_quantize.Q8_0": "importance",

@@ -84,6 +84,11 @@ def _root(tensor: Any, grad: Any) -> tuple[Edge, Array]:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {tensor.array.shape}",
                 hint="reduce it first, e.g. y.sum().backward(), or pass backward(gradient=...)",
             )
+        if dtype.kind == "c":
+            raise GraphError(
+                f"grad can be implicitly created only for real scalar outputs but got {tensor.dtype}",
+                hint="take the absolute value or the real part, or pass backward(gradient=...)",
+            )
         return edge, array_module(tensor.array).ones(shape, dtype)
     array = widen(getattr(grad, "array", grad))
     if array.shape != shape:

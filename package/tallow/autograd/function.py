@@ -149,7 +149,7 @@ def _as_output(saved: Any, node: Node, index: int) -> Tensor:
     """Return a saved output with the history of the output."""
     result = wrap(saved.array)
     shape, dtype = result.array.shape, gradient_dtype(result.array)
-    if dtype.kind == "f":
+    if dtype.kind in "fc":
         result._node, result._requires_grad = Output(node, index, shape, dtype), True
     return result
 
@@ -170,7 +170,7 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
     node.outputs = []
     for index, y in enumerate(outputs):
         shape, dtype = (y.array.shape, gradient_dtype(y.array)) if isinstance(y, Tensor) else ((), NO_GRADIENT)
-        if dtype.kind == "f" and not _is_in(y, ctx._constant):
+        if dtype.kind in "fc" and not _is_in(y, ctx._constant):
             y._node, y._requires_grad = Output(node, index, shape, dtype), True
         # With NO_GRADIENT as its dtype, the engine passes None for an output that received no gradient, not zeros.
         node.outputs.append((shape, dtype if ctx._materialize else NO_GRADIENT))

@@ -18,7 +18,8 @@ from tallow.core.tensor import Tensor, from_array
 from tallow.devices import array_module
 from tallow.dtypes import BY_STORAGE, Array
 from tallow.ops.accumulate import add_at
-from tallow.ops.maps import linear_map
+from tallow.ops.complex_rules import OWN, Conjugated
+from tallow.ops.maps import adjoint_map, linear_map
 from tallow.ops.second_order import Gradients, Rule
 from tallow.ops.table import OPS, Op
 from tallow.tape.engine import LeafGrad, Sweep, freed, materialize, run_backward
@@ -52,6 +53,8 @@ def run_derived(
 def fit_tensor(g: Tensor, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tensor:
     """Convert a gradient to the shape and dtype of its operand, summing over broadcast dims."""
     g = g if g.shape == tuple(shape) else g.sum_to_size(tuple(shape))
+    if dtype.kind != "c" and g.array.dtype.kind == "c":
+        g = g.real
     return g if g.dtype is BY_STORAGE[dtype] else g.to(BY_STORAGE[dtype])
 
 
@@ -136,6 +139,20 @@ def _unread_cells(rule: Rule, node: Node, gs: Sequence[Any]) -> set[int]:
     return unread
 
 
+def _conjugated(node: Node, gs: Sequence[Any]) -> Gradients:
+    """Return the gradients of an op on complex numbers, see `Conjugated`."""
+    conjugated = node.backward
+    assert isinstance(conjugated, Conjugated)
+    op = OPS.get(node.op_name) or OPS.get(node.op_name.removesuffix("_"))
+    by_ops = op is not None and op.rule is not None and op.rule.form == "definition"  # whose gradients are conjugated
+    node.backward = conjugated.closure
+    try:
+        gradients = gradients_of(node, gs if by_ops else [g.conj() for g in gs])
+    finally:
+        node.backward = conjugated
+    return gradients if by_ops else [None if g is None else g.conj() for g in gradients]
+
+
 def entry(closure: Any, index: int, *gs: Array | None) -> Any:
     """Return the gradient of one operand, as a closure computes it."""
     of_operand = closure(*gs)[index]
@@ -157,7 +174,8 @@ def _linear(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
     assert rule.function is not None
     closure, others = node.backward, [None] * (len(gs) - 1)  # the node may be freed before the map is called
     forward = partial(rule.function, **arguments_of(rule, op, node, gs[0]))
-    return [linear_map.call(gs[0], lambda h: entry(closure, 0, h, *others), forward)]
+    map_op = adjoint_map if op.name in OWN else linear_map
+    return [map_op.call(gs[0], lambda h: entry(closure, 0, h, *others), forward)]
 
 
 def _definition(node: Node, op: Op, rule: Rule, gs: Sequence[Any]) -> Gradients:
@@ -301,6 +319,7 @@ def _of_view_write(node: Node, gs: Sequence[Any]) -> Gradients:
 
 # The rules of nodes that are no ops, by the type of what they have in place of an op's closure.
 _OTHERS: dict[type, NodeRule] = {
+    Conjugated: _conjugated,
     FunctionBackward: _of_function,
     InSteps: _of_steps,
     ViewBackward: _of_view,

@@ -48,6 +48,7 @@ MODULES = {
     "torch.fx.proxy": "tallow.fx.proxy",
     "torch.fx.subgraph_rewriter": "tallow.fx.subgraph_rewriter",
     "torch.jit": "tallow.jit",
+    "torch.fft": "tallow.fft",
     "torch.linalg": "tallow.linalg",
     "torch.nn": "tallow.nn",
     "torch.nn.attention": "tallow.compat.attention",

@@ -30,6 +30,7 @@ from tallow.errors import (
     ShapeError,
     TallowError,
 )
+from tallow.ops.complex_rules import recorded_closure
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
 from tallow.tape.graph import (
@@ -47,7 +48,7 @@ from tallow.tape.writes import owner_of
 
 _new: Callable[..., Any] = object.__new__
 _ndarray = np.ndarray
-NUMERIC = (Tensor, int, float, np.generic)
+NUMERIC = (Tensor, int, float, complex, np.generic)
 
 
 def compute(op: Op, ready: Prepared) -> tuple[Any, Any]:
@@ -254,17 +255,18 @@ def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | Non
             )
     if not outputs:
         return
+    backward = recorded_closure(op.name, backward, [t.array for t in (*tensors, *outputs) if t is not None])
     if len(outputs) == 1:
         array = outputs[0].array
         dtype = gradient_dtype(array)
-        if dtype.kind == "f":
+        if dtype.kind in "fc":
             outputs[0]._node = Node(op.name, backward, edges, array.shape, dtype, op.reads_per_operand)
             outputs[0]._requires_grad = True
         return
     node = Node(op.name, backward, edges, (), gradient_dtype(outputs[0].array), op.reads_per_operand)
     node.outputs = [(y.array.shape, gradient_dtype(y.array)) for y in outputs]
     for index, (output, (shape, dtype)) in enumerate(zip(outputs, node.outputs, strict=True)):
-        if dtype.kind == "f":
+        if dtype.kind in "fc":
             output._node, output._requires_grad = Output(node, index, shape, dtype), True
 
 
@@ -302,6 +304,7 @@ def inplace_generally(op: Op, target: Tensor, *args: Any, **kwargs: Any) -> Tens
             target.detach_()  # an op without a derivative: no gradient flows through what it wrote
         else:
             edges = [None if t is None else edge_to(t) for t in ready.tensors]
+            backward = recorded_closure(op.name, backward, [target.array, value])
             rebase(target, name, backward, edges, op.reads_per_operand)
     if mode.tracer is not None:
         mode.tracer.inplace(op, target, (args, kwargs), ready, value, backward if recording else None)
@@ -325,7 +328,7 @@ def writes_history(target: Tensor, tensors: Sequence[Tensor | None]) -> bool:
     base = target._base
     if base is not None and base._requires_grad:  # even if the view was made under no_grad
         return True
-    return gradient_dtype(target.array).kind == "f" and any(t is not None and t.requires_grad for t in tensors)
+    return gradient_dtype(target.array).kind in "fc" and any(t is not None and t.requires_grad for t in tensors)
 
 
 def _write(name: str, target: Tensor, value: Any) -> None:

@@ -13,7 +13,7 @@ from tallow.core.half_precision import widen_operands
 from tallow.core.tensor import Tensor
 from tallow.dtypes import HALVES
 from tallow.errors import ArgumentTypeError, DeviceError, DtypeError
-from tallow.ops.checks import refuse
+from tallow.ops.checks import refuse, refuse_complex
 from tallow.ops.dims import as_int, is_int
 from tallow.ops.parameters import REQUIRED
 from tallow.ops.table import Op
@@ -21,6 +21,7 @@ from tallow.ops.table import Op
 F32, F64 = dtypes.float32.storage, dtypes.float64.storage
 # An array function gets attributes of Python's types. NumPy would compute in the dtype of its own numbers.
 CONVERTED = (Tensor, np.generic)
+UNUSUAL = HALVES | {dtypes.complex64.storage, dtypes.complex128.storage}
 PLAIN = frozenset((int, float, bool, str, NoneType))
 
 
@@ -93,8 +94,8 @@ class Prepared:
         if dtype is None or (numbers and dtype.kind != "f"):
             return False
         self.half = None
-        if dtype in HALVES and op.dtypes != "keep":
-            if not op.halves:
+        if dtype in UNUSUAL and op.dtypes != "keep":
+            if not op.halves or dtype.kind == "c":
                 return False
             self.half = dtypes.BY_STORAGE[dtype]
         if op.dtypes == "float" and dtype.kind != "f":
@@ -159,6 +160,8 @@ class Prepared:
 
     def _convert(self, op: Op, values: list[Any], explicit: dtypes.dtype | None) -> list[Any]:
         """Convert the operands to one device and, by the op's rule, to one dtype; `explicit` overrides the rule."""
+        if not op.complex:
+            refuse_complex(op.name, values)
         if op.refuses is not None:
             refuse(op.refuses, op.name, values)
         arrays = [v for v in values if hasattr(v, "dtype")]
@@ -188,7 +191,7 @@ class Prepared:
             values = [_convert_array(v, common) for v in values]
         else:
             common = dtypes.dtype_of(arrays[0]) if uniform and arrays else dtypes.result_type(values)
-            if op.dtypes == "float" and not common.is_floating_point:
+            if op.dtypes == "float" and common.category < 2:
                 common = dtypes.get_default_dtype()
             if not uniform or common.storage != first:
                 convert = _convert_array if op.dtypes == "divide" else _convert_operand
@@ -213,7 +216,7 @@ def _unpack(op: Op, i: int, x: Any, values: list[Any], tensors: list[Tensor | No
         tensors.append(x)
         return
     x = x.item() if isinstance(x, np.generic) else plain_number(x)
-    if not (isinstance(x, int | float) and i in op.numbers) and not (x is None and i in op.optional):
+    if not (isinstance(x, int | float | complex) and i in op.numbers) and not (x is None and i in op.optional):
         expected = "a Tensor or a number" if i in op.numbers else "a Tensor"
         raise ArgumentTypeError(
             f"{op.name}: {op.names[i]} must be {expected}, not {type(x).__name__}",

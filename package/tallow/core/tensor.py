@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -36,6 +36,7 @@ from tallow.ops.memory_format import (
     strided,
 )
 from tallow.ops.memory_format import layout as Layout
+from tallow.ops.table import OPS
 from tallow.tape.graph import Node, Output, refresh_view
 from tallow.tape.hooks import NodeHooks, RemovableHandle, run_hooks
 from tallow.tape.modes import mode
@@ -92,7 +93,10 @@ class Tensor(Methods):
         self = _new(cls)
         data = values if data is None else (data,)
         if len(data) == 1 and devices.is_array(data[0]):
-            dtypes.dtype_of(data[0])  # raises for one that no tensor has
+            if dtypes.dtype_of(data[0]).is_complex:
+                raise DtypeError(
+                    "Tensor: complex numbers have no place in a tensor of the default dtype", hint="tl.tensor"
+                )
             self.array = dtypes.cast(data[0], dtypes.get_default_dtype())
         elif len(data) == 1 and isinstance(data[0], Tensor):
             self.array = data[0].array
@@ -229,9 +233,24 @@ class Tensor(Methods):
         return self.dtype.is_floating_point
 
     @property
-    def imag(self) -> NoReturn:
-        """Raise UnsupportedError, as in PyTorch for a dtype that is not complex."""
-        raise UnsupportedError("imag is not implemented for tensors with non-complex dtypes")
+    def real(self) -> Tensor:
+        """The real parts, as a view; the tensor itself if it is not complex. Assigning writes them."""
+        return OPS["real_of"].call(self) if self.is_complex() else self
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, as a view. Assigning writes them. Raises: UnsupportedError for real numbers."""
+        if not self.is_complex():
+            raise UnsupportedError("imag is not implemented for tensors with non-complex dtypes")
+        return OPS["imag_of"].call(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
 
     def is_complex(self) -> builtins.bool:
         """Return whether the dtype is a complex dtype."""
@@ -430,11 +449,6 @@ class Tensor(Methods):
         if requires_grad and self._inference and not mode.inference:
             raise GraphError("a tensor made in inference_mode cannot require gradients", hint="clone() it first")
         self._requires_grad = requires_grad
-        return self
-
-    @property
-    def real(self) -> Tensor:
-        """The tensor itself: no dtype is complex."""
         return self
 
     @property

@@ -5,6 +5,7 @@ from tallow.functions import (
     casting,
     cells,
     combinations,
+    complex_numbers,
     copying,
     differences,
     dropout,

@@ -25,6 +25,18 @@ def double(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
 
 
 @public("Tensor")
+def cdouble(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """Convert to complex128: `to(tl.complex128, memory_format=memory_format)`."""
+    return _to_dtype(input, dtypes.complex128, memory_format)
+
+
+@public("Tensor")
+def cfloat(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """Convert to complex64: `to(tl.complex64, memory_format=memory_format)`."""
+    return _to_dtype(input, dtypes.complex64, memory_format)
+
+
+@public("Tensor")
 def float(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """Convert to float32: `to(tl.float32, memory_format=memory_format)`."""
     return _to_dtype(input, dtypes.float32, memory_format)

@@ -10,8 +10,7 @@ from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
-from tallow.dtypes import bool as bool_dtype
-from tallow.dtypes import finfo, float64
+from tallow.dtypes import complex128, finfo, float64
 from tallow.errors import DtypeError, GraphError, NumericError
 from tallow.functions.casting import convert
 from tallow.functions.filling import copy_
@@ -46,30 +45,6 @@ def positive(input: Tensor) -> Tensor:
     """Return the input itself."""
     refuse_bool("positive", input.array)
     return input
-
-
-@public("tl Tensor", "conj_physical", "resolve_conj", "resolve_neg")
-def conj(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
-    return input
-
-
-@public("tl")
-def real(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
-    return input
-
-
-@public("tl Tensor")
-def isreal(input: Tensor) -> Tensor:
-    """Return True for each element: no dtype is complex."""
-    return input.new_ones(input.shape, dtype=bool_dtype)
-
-
-@public("tl Tensor", "is_neg")
-def is_conj(input: Tensor) -> bool:
-    """Return False: no dtype is complex."""
-    return False
 
 
 @public("special")
@@ -117,13 +92,15 @@ def _replacements(
 
 @public("tl Tensor")
 def float_power(input: Tensor | float, exponent: Tensor | float) -> Tensor:
-    """Compute `input` to the power of `exponent` in float64, whatever the dtypes of the operands."""
+    """Compute `input` to the power of `exponent` in float64, or complex128, whatever the dtypes of the operands."""
     value: Tensor = apply(pow_op, _as_double(input), _as_double(exponent))
     return value
 
 
 def _as_double(x: Tensor | float) -> Tensor | float:
-    return convert(x, float64, None) if isinstance(x, Tensor) else float(x)
+    if isinstance(x, Tensor):
+        return convert(x, complex128 if x.is_complex() else float64, None)
+    return x if isinstance(x, complex) else float(x)
 
 
 @public("tl Tensor")

@@ -69,7 +69,7 @@ def rows_of_pivots(pivots: Tensor, count: int) -> Tensor:
 
 @public("linalg")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᵀ X = B if `adjoint`.
+    """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᴴ X = B if `adjoint`.
 
     Shapes:  LU (..., N, N), pivots (..., N), B (..., N, K), or (..., K, N) if not `left` -> as B
     """
@@ -77,12 +77,12 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     if LU.shape[-2] != n or tuple(pivots.shape) != tuple(LU.shape[:-1]):
         raise ShapeError(f"linalg.lu_solve: LU {tuple(LU.shape)} and pivots {tuple(pivots.shape)} do not fit together")
     if not left:
-        return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     rows = rows_of_pivots(pivots, n)
     P = (arange(n, device=LU.device) == rows.unsqueeze(-1)).to(LU.dtype)  # P A = L U
     if adjoint:
-        half = apply(linalg_solve_triangular, LU.mT, B, upper=False)
-        return P.mT @ apply(linalg_solve_triangular, LU.mT, half, upper=True, unitriangular=True)
+        half = apply(linalg_solve_triangular, LU.mH, B, upper=False)
+        return P.mT @ apply(linalg_solve_triangular, LU.mH, half, upper=True, unitriangular=True)
     half = apply(linalg_solve_triangular, LU, P @ B, upper=False, unitriangular=True)
     return apply(linalg_solve_triangular, LU, half, upper=True)
 
@@ -104,15 +104,15 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
 def _stopped_factor(A: Tensor, upper: bool) -> tuple[Tensor, int]:
     """Return the factor up to the column where it does not exist, and the number of that column, from one."""
     if upper:
-        factor, info = _stopped_factor(A.mT, upper=False)
-        return factor.mT, info
+        factor, info = _stopped_factor(A.mH, upper=False)
+        return factor.mH, info
     info = _minor_without_factor(A)
     k = info - 1
     factor = A.tril()
     if k:
         factor[:k, :k] = apply(linalg_cholesky, A[:k, :k])
-        factor[k:, :k] = apply(linalg_solve_triangular, factor[:k, :k], A[k:, :k].mT, upper=False).mT
-        factor[k, k] -= factor[k, :k].square().sum()
+        factor[k:, :k] = apply(linalg_solve_triangular, factor[:k, :k], A[k:, :k].mH, upper=False).mH
+        factor[k, k] -= factor[k, :k].abs().square().sum()
     return factor, info
 
 

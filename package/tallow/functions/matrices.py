@@ -46,8 +46,10 @@ def slogdet(input: Tensor) -> Any:
 
 @public("tl Tensor")
 def logdet(input: Tensor) -> Tensor:
-    """Compute the logarithm of the determinant; NaN where it is negative."""
+    """Compute the logarithm of the determinant; NaN where it is negative, complex for complex matrices."""
     sign, logarithm = apply(linalg_slogdet, input)
+    if sign.is_complex():
+        return logarithm + sign.log()
     return logarithm.where(sign >= 0, float("nan"))
 
 

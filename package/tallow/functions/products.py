@@ -11,10 +11,12 @@ from tallow.core.creation import eye
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DimensionError, ShapeError
+from tallow.functions.complex_numbers import conj
 from tallow.functions.filling import copy_
 from tallow.ops.cross import linalg_cross
 from tallow.ops.dims import as_int, is_int, normalize_dim
 from tallow.ops.linalg import linalg_inv
+from tallow.ops.matmul import dot
 
 
 @public("tl")
@@ -94,8 +96,18 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 @public("linalg")
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Compute Σ x y along `dim`, broadcast."""
-    return (x * y).sum(dim)
+    """Compute Σ conj(x) y along `dim`, broadcast."""
+    return (conj(x) * y).sum(dim)
+
+
+@public("tl Tensor")
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Compute the inner product Σ conj(input) · other of two vectors.
+
+    Shapes:  (K), (K) -> ()
+    Raises:  ShapeError
+    """
+    return apply(dot, conj(input), other)
 
 
 @public("tl Tensor linalg")

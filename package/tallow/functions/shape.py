@@ -16,6 +16,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.core.whole_calls import recorded_whole
 from tallow.devices import array_module
 from tallow.errors import ArgumentTypeError, DimensionError, ShapeError
+from tallow.functions.complex_numbers import conj
 from tallow.ops import shape as ops
 from tallow.ops.axis_index import on_axis, part
 from tallow.ops.diagonals import diag_embed
@@ -347,7 +348,7 @@ def _reversed(input: Tensor) -> Tensor:
 
 @public("tl Tensor")
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims exchanged; there are no complex numbers to conjugate.
+    """Return the conjugate transpose of matrices: of real ones a view with the last two dims exchanged.
 
     A tensor without dims stays as it is, as in PyTorch.
     """
@@ -355,8 +356,20 @@ def adjoint(input: Tensor) -> Tensor:
         return input
     if input.ndim < 2:
         raise ShapeError(f"mT: only supported on matrices or batches of matrices, got a tensor of {input.ndim} dims")
-    return apply(ops.transpose, input, -2, -1)
+    return conj(apply(ops.transpose, input, -2, -1))
 
 
-for _name, _getter in {"T": _reversed, "mT": adjoint, "H": t, "mH": adjoint}.items():
+def _transposed(input: Tensor) -> Tensor:
+    """Return a view with the last two dims exchanged."""
+    if input.ndim == 1:
+        raise ShapeError("mT: only supported on matrices or batches of matrices, got a tensor of 1 dims")
+    return apply(ops.transpose, input, -2, -1) if input.ndim else input
+
+
+def _conjugate_transposed(input: Tensor) -> Tensor:
+    """Return the conjugate transpose of a matrix."""
+    return conj(t(input))
+
+
+for _name, _getter in {"T": _reversed, "mT": _transposed, "H": _conjugate_transposed, "mH": adjoint}.items():
     setattr(Tensor, _name, property(_getter))

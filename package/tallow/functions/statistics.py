@@ -15,6 +15,7 @@ from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import get_default_dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.ops.checks import expect_float
+from tallow.ops.complex_numbers import complex_of
 from tallow.ops.counting import bincount
 from tallow.ops.moments import std as std_op
 from tallow.ops.moments import var as var_op
@@ -122,7 +123,7 @@ def cov(
         raise ShapeError(f"cov: expected a matrix or a vector, got shape {tuple(input.shape)}")
     _check_weights(input, fweights, aweights)
     x = input.reshape(1, input.numel()) if input.ndim < 2 else input
-    if not x.is_floating_point():
+    if x.dtype.category < 2:
         x = x.to(get_default_dtype())
     weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     if weights is None:
@@ -137,7 +138,8 @@ def cov(
         centred = x - (x * weights).sum(1, True) / n
         scaled = centred * weights
         total = n - correction * (1 if aweights is None else (weights * aweights).sum() / n)
-    value = scaled @ centred.mT / (total.clamp(min=0) if isinstance(total, Tensor) else max(total, 0))
+        total = total.real
+    value = scaled @ centred.mH / (total.clamp(min=0) if isinstance(total, Tensor) else max(total, 0))
     return value.reshape(()) if value.numel() == 1 else value
 
 
@@ -163,8 +165,11 @@ def corrcoef(input: Tensor) -> Tensor:
     covariance = cov(input)
     if covariance.ndim == 0:
         return covariance / covariance
-    deviation = covariance.diagonal().sqrt()
-    return (covariance / deviation.unsqueeze(1) / deviation).clamp(-1, 1)
+    deviation = covariance.diagonal().real.sqrt()
+    value = covariance / deviation.unsqueeze(1) / deviation
+    if value.is_complex():
+        return apply(complex_of, value.real.clamp(-1, 1), value.imag.clamp(-1, 1))
+    return value.clamp(-1, 1)
 
 
 @public("tl Tensor")

@@ -387,10 +387,12 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
     """
     expect_float("lerp", input)
     if not hasattr(weight, "dtype"):
-        value = _on_the_way(input, end, weight) if weight < 0.5 else _on_the_way(end, input, 1 - weight)
+        value = _on_the_way(input, end, weight) if abs(weight) < 0.5 else _on_the_way(end, input, 1 - weight)
         return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, None)
     span = end - input
-    value = array_module(input).where(weight < 0.5, input + weight * span, end - (1 - weight) * span)
+    xp = array_module(input)
+    is_first = weight < 0.5 if weight.dtype.kind != "c" else xp.abs(weight) < 0.5
+    value = xp.where(is_first, input + weight * span, end - (1 - weight) * span)
     return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, lambda: g * span)
 
 

@@ -14,11 +14,12 @@ from tallow.errors import DtypeError, UnsupportedDtypeError
 TYPE_NAMES = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }  # fmt: skip
 
 
 def kind(x: Any) -> str:
-    """Return the kind of an array or a Python number as NumPy's letter: b, i, u or f."""
+    """Return the kind of an array or a Python number as NumPy's letter: b, i, u, f or c."""
     try:
         return x.dtype.kind
     except AttributeError:
@@ -26,14 +27,14 @@ def kind(x: Any) -> str:
 
 
 def no_floats(*operands: Any) -> bool:
-    """Return whether no operand is a float."""
-    return all(kind(x) != "f" for x in operands)
+    """Return whether no operand is a float or complex."""
+    return all(kind(x) not in "fc" for x in operands)
 
 
 def expect_float(name: str, *operands: Array) -> None:
-    """Raise DtypeError if an operand has integers or booleans."""
+    """Raise DtypeError if an operand has integers or booleans. Ops that refuse complex numbers have done so before."""
     for x in operands:
-        if x.dtype.kind != "f" and x.dtype not in HALVES:
+        if x.dtype.kind not in "fc" and x.dtype not in HALVES:
             raise unsupported(name, x.dtype, "a floating point tensor", hint="convert it first: x.float()")
 
 
@@ -66,6 +67,14 @@ def refuse(kinds: str, name: str, operands: Iterable[Any]) -> None:
         if getattr(x, "dtype", None) in HALVES:
             given = "bfloat16" if x.dtype.kind == "u" else "float16"
             raise unsupported(name, given, "float32 or float64", hint="convert it first: x.float()")
+
+
+def refuse_complex(name: str, operands: Iterable[Any]) -> None:
+    """Raise DtypeError for a complex operand."""
+    for x in operands:
+        if x is not None and kind(x) == "c":
+            given = getattr(x, "dtype", np.complex64)
+            raise unsupported(name, given, "real numbers", hint="complex numbers have no order; see real, imag and abs")
 
 
 def refuse_bool(name: str, *operands: Any) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 from tallow import return_types
 from tallow.devices import array_module
-from tallow.errors import ArgumentError, DtypeError, GraphError
+from tallow.errors import ArgumentError, GraphError
+from tallow.ops.complex_numbers import WHOLES
 from tallow.ops.diagonals import diag_embed
 from tallow.ops.joining import cat
-from tallow.ops.linalg import expect_matrices, expect_square, lapack, linalg_inv, linalg_solve, times, transposed
+from tallow.ops.linalg import adjoint, expect_matrices, expect_square, lapack, linalg_inv, linalg_solve, times
 from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
@@ -42,9 +43,9 @@ def _differences_by_ops(values: Derived) -> Derived:
 
 @op("linalg", refuses="half", batched="leading")
 def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
-    """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read.
+    """Return the lower triangular L in A = L Lᴴ, or with `upper` its conjugate transpose; one triangle of A is read.
 
-    dA = sym(L⁻ᵀ Φ(Lᵀ g) L⁻¹), where Φ takes the lower triangle and halves the diagonal
+    dA = L⁻ᴴ Φ(Lᴴ g) L⁻¹ / 2, where Φ mirrors the lower triangle
 
     Shapes:  (..., N, N) -> the same
     Raises:  LinAlgError if A is not positive definite
@@ -52,25 +53,23 @@ def linalg_cholesky(A: Array, *, upper: bool = False) -> Result:
     name = "linalg.cholesky"
     expect_square(name, A)
     xp = array_module(A)
-    factor = lapack(name, xp.linalg.cholesky, transposed(A) if upper else A)
-    value = transposed(factor) if upper else factor
+    factor = lapack(name, xp.linalg.cholesky, adjoint(A) if upper else A)
+    value = adjoint(factor) if upper else factor
 
     def backward(g: Array) -> tuple[Array]:
-        factor, lower_g = (transposed(value), transposed(g)) if upper else (value, g)
-        phi = _half_diagonal(xp.tril(times(name, transposed(factor), lower_g)))
+        factor, lower_g = (adjoint(value), adjoint(g)) if upper else (value, g)
+        phi = xp.tril(times(name, adjoint(factor), lower_g))
         inverse = xp.linalg.inv(factor)
-        da = times(name, transposed(inverse), phi, inverse)
-        return ((da + transposed(da)) / 2,)
+        return (times(name, adjoint(inverse), (phi + adjoint(xp.tril(phi, -1))) / 2, inverse),)
 
     return value, backward
 
 
 @linalg_cholesky.second(unneeded="name")
 def _(g: Derived, *, value: Derived, upper: bool) -> Gradients:
-    factor, g = (transposed(value), transposed(g)) if upper else (value, g)
-    phi, inverse = _half_diagonal_by_ops((transposed(factor) @ g).tril()), linalg_inv.call(factor)
-    of_a = transposed(inverse) @ phi @ inverse
-    return [(of_a + transposed(of_a)) / 2]
+    factor, g = (adjoint(value), adjoint(g)) if upper else (value, g)
+    phi, inverse = (adjoint(factor) @ g).tril(), linalg_inv.call(factor)
+    return [adjoint(inverse) @ ((phi + adjoint(phi.tril(-1))) / 2) @ inverse]
 
 
 @op("linalg", refuses="half", result=return_types.linalg_qr, batched="itself")
@@ -100,7 +99,7 @@ def linalg_qr(A: Array, mode: str = "reduced") -> Result:
             return (_qr_backward(q, r, gq, gr),)
         # The first m columns determine Q; the others are Q times the part to the right of R's triangle.
         right, gr_right = A[..., m:], gr[..., m:]
-        of_left = _qr_backward(q, r[..., :m], gq + times(name, right, transposed(gr_right)), gr[..., :m])
+        of_left = _qr_backward(q, r[..., :m], gq + times(name, right, adjoint(gr_right)), gr[..., :m])
         return (xp.concatenate([of_left, times(name, q, gr_right)], axis=-1),)
 
     return (q, r), backward
@@ -118,23 +117,23 @@ def _(gq: Derived, gr: Derived, *, A: Derived, q: Derived, r: Derived, mode: str
     if m >= n:
         return [_of_tall(q, r, gq, gr)]
     right, gr_right = A[..., m:], gr[..., m:]
-    of_left = _of_tall(q, r[..., :m], gq + right @ transposed(gr_right), gr[..., :m])
+    of_left = _of_tall(q, r[..., :m], gq + right @ adjoint(gr_right), gr[..., :m])
     return [cat.call([of_left, q @ gr_right], -1)]
 
 
 def _of_tall(q: Derived, r: Derived, gq: Derived, gr: Derived) -> Derived:
     """Return what `_qr_backward` does, for tensors."""
-    half = _half_diagonal_by_ops((gr @ transposed(r) - transposed(q) @ gq).triu())
-    total = gq + q @ (half + transposed(half))
-    return transposed(linalg_solve.call(r, transposed(total)))
+    half = _half_diagonal_by_ops((gr @ adjoint(r) - adjoint(q) @ gq).triu())
+    total = gq + q @ (half + adjoint(half))
+    return adjoint(linalg_solve.call(r, adjoint(total)))
 
 
 def _qr_backward(q: Array, r: Array, gq: Array, gr: Array) -> Array:
     """Return dA = (gQ + Q sym(triu(gR Rᵀ - Qᵀ gQ))) R⁻ᵀ of tall or square matrices, where sym(X) = X + Xᵀ - diag X."""
     xp = array_module(q)
-    half = _half_diagonal(xp.triu(times("linalg.qr", gr, transposed(r)) - times("linalg.qr", transposed(q), gq)))
-    total = gq + times("linalg.qr", q, half + transposed(half))
-    return transposed(xp.linalg.solve(r, transposed(total)))
+    half = _half_diagonal(xp.triu(times("linalg.qr", gr, adjoint(r)) - times("linalg.qr", adjoint(q), gq)))
+    total = gq + times("linalg.qr", q, half + adjoint(half))
+    return adjoint(xp.linalg.solve(r, adjoint(total)))
 
 
 @op("linalg", refuses="half", result=return_types.linalg_svd, batched="leading")
@@ -155,17 +154,20 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 
     def backward(gu: Array, gs: Array, gvt: Array) -> tuple[Array]:
         u, vt = full_u[..., :k], full_vt[..., :k, :]
-        gu, gv = gu[..., :k], transposed(gvt[..., :k, :])
-        v = transposed(vt)
+        gu, gv = gu[..., :k], adjoint(gvt[..., :k, :])
+        v = adjoint(vt)
         gaps = _differences(s * s)
-        u_gu, v_gv = times(name, transposed(u), gu), times(name, vt, gv)
-        turn_u = (u_gu - transposed(u_gu)) / gaps * s[..., None, :]
-        turn_v = s[..., :, None] * (v_gv - transposed(v_gv)) / gaps
-        da = times(name, u, turn_u + turn_v + _diagonal(gs), vt)
+        u_gu, v_gv = times(name, adjoint(u), gu), times(name, vt, gv)
+        turn_u = (u_gu - adjoint(u_gu)) / gaps * s[..., None, :]
+        turn_v = s[..., :, None] * (v_gv - adjoint(v_gv)) / gaps
+        inner = turn_u + turn_v + _diagonal(gs)
+        if A.dtype.kind == "c":  # of the phases, by which U and V may be turned together
+            inner = inner + _diagonal(1j * xp.diagonal(u_gu, axis1=-2, axis2=-1).imag / s)
+        da = times(name, u, inner, vt)
         if A.shape[-2] > k:
             da = da + times(name, (gu - times(name, u, u_gu)) / s[..., None, :], vt)
         if A.shape[-1] > k:
-            da = da + times(name, u, transposed(gv - times(name, v, v_gv)) / s[..., :, None])
+            da = da + times(name, u, adjoint(gv - times(name, v, v_gv)) / s[..., :, None])
         return (da,)
 
     return (full_u, s, full_vt), backward
@@ -175,15 +177,18 @@ def linalg_svd(A: Array, full_matrices: bool = True, *, driver: str | None = Non
 def _(gu: Derived, gs: Derived, gvt: Derived, *, full_u: Derived, s: Derived, full_vt: Derived, k: int) -> Gradients:
     m, n = full_u.shape[-2], full_vt.shape[-1]
     u, vt = full_u[..., :k], full_vt[..., :k, :]
-    gu, gv, v = gu[..., :k], transposed(gvt[..., :k, :]), transposed(vt)
+    gu, gv, v = gu[..., :k], adjoint(gvt[..., :k, :]), adjoint(vt)
     gaps, row, column = _differences_by_ops(s * s), s[..., None, :], s[..., :, None]
-    u_gu, v_gv = transposed(u) @ gu, vt @ gv
-    turns = (u_gu - transposed(u_gu)) / gaps * row + column * (v_gv - transposed(v_gv)) / gaps
-    of_a = u @ (turns + diag_embed.call(gs)) @ vt
+    u_gu, v_gv = adjoint(u) @ gu, vt @ gv
+    turns = (u_gu - adjoint(u_gu)) / gaps * row + column * (v_gv - adjoint(v_gv)) / gaps
+    inner = turns + diag_embed.call(gs)
+    if u.is_complex():
+        inner = inner + diag_embed.call(1j * u_gu.diagonal(0, -2, -1).imag / s)
+    of_a = u @ inner @ vt
     if m > k:
         of_a = of_a + (gu - u @ u_gu) / row @ vt
     if n > k:
-        of_a = of_a + u @ (transposed(gv - v @ v_gv) / column)
+        of_a = of_a + u @ (adjoint(gv - v @ v_gv) / column)
     return [of_a]
 
 
@@ -236,9 +241,9 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
     values, vectors = lapack(name, xp.linalg.eigh, A, _triangle(name, UPLO))
 
     def backward(g: Array, gv: Array) -> tuple[Array]:
-        vt = transposed(vectors)
+        vt = adjoint(vectors)
         turn = times(name, vt, gv)
-        inner = (turn - transposed(turn)) / (2 * _differences(values)) + _diagonal(g)
+        inner = (turn - adjoint(turn)) / (2 * _differences(values)) + _diagonal(g)
         return (times(name, vectors, inner, vt),)
 
     return (values, vectors), backward
@@ -246,9 +251,9 @@ def linalg_eigh(A: Array, UPLO: str = "L") -> Result:
 
 @linalg_eigh.second(values="value0", vectors="value1", unneeded="name")
 def _(g: Derived, gv: Derived, *, values: Derived, vectors: Derived) -> Gradients:
-    turn = transposed(vectors) @ gv
-    inner = (turn - transposed(turn)) / (2 * _differences_by_ops(values)) + diag_embed.call(g)
-    return [vectors @ inner @ transposed(vectors)]
+    turn = adjoint(vectors) @ gv
+    inner = (turn - adjoint(turn)) / (2 * _differences_by_ops(values)) + diag_embed.call(g)
+    return [vectors @ inner @ adjoint(vectors)]
 
 
 @op("linalg", refuses="half", batched="leading")
@@ -264,7 +269,7 @@ def linalg_eigvalsh(A: Array, UPLO: str = "L") -> Result:
 
     def backward(g: Array) -> tuple[Array]:
         _, vectors = xp.linalg.eigh(A, uplo)
-        return (times(name, vectors * g[..., None, :], transposed(vectors)),)
+        return (times(name, vectors * g[..., None, :], adjoint(vectors)),)
 
     return lapack(name, xp.linalg.eigvalsh, A, uplo), backward
 
@@ -274,57 +279,46 @@ def _(*, A: Derived, uplo: str) -> Derived:
     return linalg_eigh.call(A, uplo)[0]
 
 
-def _real_eig(name: str, a: Array) -> tuple[Array, Array]:
-    """Return eigenvalues and eigenvectors in the dtype of `a`; NumPy's are complex if necessary, CuPy's always.
-
-    Raises: DtypeError if an eigenvalue is not real
-    """
+def _complex_eig(name: str, a: Array) -> tuple[Array, Array]:
+    """Return eigenvalues and eigenvectors; NumPy's are real if all of them are, as LAPACK's."""
     values, vectors = lapack(name, array_module(a).linalg.eig, a)
-    if values.dtype.kind != "c":
-        return values, vectors
-    if bool((values.imag != 0).any()):
-        raise DtypeError(
-            f"{name}: some eigenvalues are not real, and tallow has no complex dtypes",
-            hint="use linalg.eigh for symmetric matrices, or numpy.linalg.eig on x.numpy()",
-        )
-    return values.real.copy(), vectors.real.copy()
+    kind = WHOLES.get(values.dtype, values.dtype)
+    return values.astype(kind, copy=False), vectors.astype(kind, copy=False)
 
 
 @op("linalg", refuses="half", result=return_types.linalg_eig, batched="leading")
 def linalg_eig(A: Array) -> Result:
-    """Return the eigenvalues of square matrices and eigenvectors of unit length as columns, if all of them are real.
-
-    Unlike PyTorch's, the results are real, because tallow has no complex dtypes.
+    """Return the eigenvalues of square matrices, and eigenvectors of unit length as columns.
 
     Shapes:  (..., N, N) -> (..., N), (..., N, N)
-    Raises:  DtypeError if an eigenvalue is not real
+    Dtypes:  complex, for real matrices too
     """
     name = "linalg.eig"
     expect_square(name, A)
     xp = array_module(A)
-    values, vectors = _real_eig(name, A)
+    values, vectors = _complex_eig(name, A)
 
     def backward(g: Array, gv: Array) -> tuple[Array]:
-        vt = transposed(vectors)
-        v_gv = times(name, vt, gv)
+        vh = adjoint(vectors)
+        v_gv = times(name, vh, gv)
         eye = xp.eye(values.shape[-1], dtype=values.dtype)
-        lengthening = (v_gv * eye).sum(axis=-2, keepdims=True)  # removed by the unit length of the vectors
-        turn = (v_gv - times(name, vt, vectors) * lengthening) / _differences(values)
+        lengthening = (v_gv * eye).sum(axis=-2, keepdims=True).real  # removed by the unit length of the vectors
+        turn = (v_gv - times(name, vh, vectors) * lengthening) / _differences(values).conj()
         inner = turn * (1 - eye) + _diagonal(g)
-        return (xp.linalg.solve(vt, times(name, inner, vt)),)
+        return (xp.linalg.solve(vh, times(name, inner, vh)),)
 
     return (values, vectors), backward
 
 
 @op("linalg", refuses="half", batched="leading")
 def linalg_eigvals(A: Array) -> Result:
-    """Return the eigenvalues of square matrices, if all of them are real; see `linalg.eig`.
+    """Return the eigenvalues of square matrices; see `linalg.eig`.
 
     Shapes:  (..., N, N) -> (..., N)
-    Raises:  DtypeError if an eigenvalue is not real
+    Dtypes:  complex, for real matrices too
     """
     name = "linalg.eigvals"
     expect_square(name, A)
     xp = array_module(A)
-    values, vectors = _real_eig(name, A)
-    return values, lambda g: (transposed(times(name, vectors * g[..., None, :], xp.linalg.inv(vectors))),)
+    values, vectors = _complex_eig(name, A)
+    return values, lambda g: (adjoint(times(name, vectors * g.conj()[..., None, :], xp.linalg.inv(vectors))),)

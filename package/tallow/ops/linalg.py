@@ -15,6 +15,7 @@ from tallow import return_types
 from tallow.devices import array_module, linalg_errors
 from tallow.errors import LinAlgError, ShapeError
 from tallow.ops.checks import expect_float
+from tallow.ops.complex_rules import conj
 from tallow.ops.maps import with_value
 from tallow.ops.matmul import product
 from tallow.ops.reduction import products_of_others
@@ -25,6 +26,12 @@ from tallow.ops.table import Array, Result, op
 def transposed(a: Array) -> Array:
     """Return a view with the last two axes swapped."""
     return a.swapaxes(-1, -2)
+
+
+def adjoint(a: Any) -> Any:
+    """Return the conjugate transpose of an array, or of a Tensor; of real numbers, a view."""
+    a = a.swapaxes(-1, -2)
+    return a.conj() if getattr(a, "array", a).dtype.kind == "c" else a
 
 
 def times(name: str, *factors: Array) -> Array:
@@ -123,7 +130,7 @@ def cofactors(A: Array) -> Result:
     u, s, vt = xp.linalg.svd(A, full_matrices=False)
     orientation = (xp.linalg.det(u) * xp.linalg.det(vt))[..., None, None]
 
-    value = times(name, u * products_of_others(s, s.ndim - 1)[..., None, :], vt) * orientation
+    value = conj(times(name, u * products_of_others(s, s.ndim - 1)[..., None, :], vt)) * orientation
     return value, lambda g: (_of_cofactors(g, u, s, vt) * orientation,)
 
 
@@ -173,12 +180,21 @@ def linalg_slogdet(A: Array) -> Result:
     xp = array_module(A)
     sign, logarithm = xp.linalg.slogdet(A)
     name = "linalg.slogdet"
-    return (sign, logarithm), lambda _, g: (transposed(lapack(name, xp.linalg.inv, A)) * g[..., None, None],)
+    turn = sign if A.dtype.kind == "c" else None
+
+    def backward(g_sign: Array, g: Array) -> tuple[Array]:
+        if turn is not None:
+            g = g + 1j * (turn.conj() * g_sign).imag
+        return (adjoint(lapack(name, xp.linalg.inv, A)) * g[..., None, None],)
+
+    return (sign, logarithm), backward
 
 
-@linalg_slogdet.second(unneeded="name")
-def _(_: Derived, g: Derived, *, A: Derived) -> Gradients:
-    return [g[..., None, None] * transposed(linalg_inv.call(A))]
+@linalg_slogdet.second(unneeded="name", turn="value0")
+def _(g_sign: Derived, g: Derived, *, A: Derived, turn: Derived) -> Gradients:
+    if turn is not None:
+        g = g + 1j * (turn.conj() * g_sign).imag
+    return [g[..., None, None] * adjoint(linalg_inv.call(A))]
 
 
 Reform = Callable[[Array], Array]
@@ -311,10 +327,10 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
     if input.shape[-2] != L.shape[-1]:
         raise ShapeError(f"{name}: shapes do not fit: input {input.shape}, L {L.shape}")
     xp = array_module(L)
-    lower = transposed(xp.triu(L)) if upper else xp.tril(L)
+    lower = adjoint(xp.triu(L)) if upper else xp.tril(L)
 
     def solve(b: Array) -> Array:
-        return _solution(name, transposed(lower), _solution(name, lower, b))
+        return _solution(name, adjoint(lower), _solution(name, lower, b))
 
     value = solve(input)
 
@@ -322,8 +338,8 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
         db = solve(g)
 
         def of_factor() -> Array:
-            of_product = times(name, db, transposed(value))
-            of_product = of_product + transposed(of_product)
+            of_product = times(name, db, adjoint(value))
+            of_product = of_product + adjoint(of_product)
             return -(times(name, L, of_product) if upper else times(name, of_product, L))
 
         return lambda: db, of_factor
@@ -334,8 +350,8 @@ def cholesky_solve(input: Array, L: Array, upper: bool = False) -> Result:
 @cholesky_solve.second(unneeded="name lower")
 def _(g: Derived, *, L: Derived, value: Derived, upper: bool) -> Gradients:
     of_b = cholesky_solve.call(g, L, upper)
-    of_product = of_b @ transposed(value)
-    of_product = of_product + transposed(of_product)
+    of_product = of_b @ adjoint(value)
+    of_product = of_product + adjoint(of_product)
     return [of_b, -(L @ of_product if upper else of_product @ L)]
 
 
@@ -356,28 +372,28 @@ def linalg_pinv(A: Array, *, atol: object = None, rtol: object = None, hermitian
     if hermitian:
         expect_square(name, A)
         values, vectors = lapack(name, xp.linalg.eigh, A)
-        u, s, vt = vectors, values, transposed(vectors)
+        u, s, vt = vectors, values, adjoint(vectors)
     else:
         u, s, vt = lapack(name, xp.linalg.svd, A, full_matrices=False)
     is_nonzero = xp.abs(s) > cutoff(xp.abs(s), A.shape, atol, rtol)[..., None]
     inverse = xp.where(is_nonzero, 1 / s, s.dtype.type(0))
-    value = times(name, transposed(vt) * inverse[..., None, :], transposed(u))
+    value = times(name, adjoint(vt) * inverse[..., None, :], adjoint(u))
 
     def backward(g: Array) -> tuple[Array]:
-        gt, pt = transposed(g), transposed(value)
+        gt, pt = adjoint(g), adjoint(value)
         k = times(name, gt, value)
         k_pt = times(name, k, pt)
         from_rows = times(name, pt, value, gt - times(name, k, A))
-        return (k_pt - transposed(times(name, value, k)) - times(name, A, value, k_pt) + from_rows,)
+        return (k_pt - adjoint(times(name, value, k)) - times(name, A, value, k_pt) + from_rows,)
 
     return value, backward
 
 
 @linalg_pinv.second(unneeded="name")
 def _(g: Derived, *, A: Derived, value: Derived) -> Gradients:
-    gt, pt = transposed(g), transposed(value)
+    gt, pt = adjoint(g), adjoint(value)
     k = gt @ value
-    return [k @ pt - transposed(value @ k) - A @ value @ k @ pt + pt @ value @ (gt - k @ A)]
+    return [k @ pt - adjoint(value @ k) - A @ value @ k @ pt + pt @ value @ (gt - k @ A)]
 
 
 def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:

@@ -31,7 +31,9 @@ def lu_factor(A: Array) -> Result:
     order = xp.broadcast_to(xp.arange(m, dtype=np.int64), (len(lu), m)).copy()
     pivots = xp.empty((len(lu), min(m, n)), np.int32)
     for j in range(min(m, n)):
-        pivot = xp.abs(lu[:, j:, j]).argmax(axis=1) + j
+        column = lu[:, j:, j]
+        size = xp.abs(column) if column.dtype.kind != "c" else xp.abs(column.real) + xp.abs(column.imag)  # as LAPACK
+        pivot = size.argmax(axis=1) + j
         pivots[:, j] = pivot + 1
         for rows in (lu, order):
             upper = rows[:, j].copy()

@@ -28,6 +28,22 @@ def _(g: Derived, *, maps: tuple[Map, Map], shape: tuple[int, ...]) -> Gradients
     return [linear_map.call(g, lambda h: transpose(h).reshape(shape), forward)]
 
 
+@op("", dtypes="keep", batched="itself")
+def adjoint_map(input: Array, forward: Map, adjoint: Map) -> Result:
+    """Return forward(input), whose gradient is `adjoint`, and the other way round: two real-linear functions of arrays.
+
+    One of them has complex numbers, such as those of `tallow.ops.complex_rules.OWN`.
+    """
+    maps, shape = (forward, adjoint), input.shape
+    return forward(input), lambda g: (maps[1](g).reshape(shape),)
+
+
+@adjoint_map.second
+def _(g: Derived, *, maps: tuple[Map, Map], shape: tuple[int, ...]) -> Gradients:
+    forward, adjoint = maps
+    return [adjoint_map.call(g, lambda h: adjoint(h).reshape(shape), forward)]
+
+
 @op("", dtypes="promote", reads_per_operand=False, batched="itself")
 def product_map(input: Array, other: Array, maps: Sequence[Product], place: int) -> Result:
     """Return maps[place](input, other), a product in a form that is linear in each of three arrays.

@@ -275,7 +275,7 @@ def _(g: Derived, *, a: Derived, b: Derived) -> Gradients:
     return gradients_of_product(g, a, b)
 
 
-@op(aliases=("vdot",), halves=True, batched="itself")
+@op(halves=True, batched="itself")
 def dot(input: Array, tensor: Array) -> Result:
     """Return the inner product of two vectors.
 

@@ -21,17 +21,18 @@ def _variance(
     axes = axes_of(input, dim, name)
     reduced_shape = kept_shape(input.shape, axes)
     n = reduced_size(input, axes)
-    number = input.dtype.type  # division by a NumPy scalar gives inf or NaN where Python's raises
+    number = input.real.dtype.type  # division by a NumPy scalar gives inf or NaN where Python's raises
     mean = input.sum(axis=axes, keepdims=True) / number(n)
     scale = number(1) / number(max(n - correction, 0))
     deviations = input - mean
-    value = (deviations * deviations).sum(axis=axes, keepdims=keepdim) * scale
+    square = deviations.real**2 + deviations.imag**2 if input.dtype.kind == "c" else deviations * deviations
+    value = square.sum(axis=axes, keepdims=keepdim) * scale
     return value, lambda g: ((input - mean) * (g.reshape(reduced_shape) * (2 * scale)),)
 
 
 @op("", batched="dim")
 def var(input: Array, dim: Dims = None, correction: Scalar = 1, keepdim: bool = False) -> Result:
-    """Return the variance Σ (x - mean)² / (n - correction) over `dim`.
+    """Return the variance Σ |x - mean|² / (n - correction) over `dim`.
 
     Dtypes:  any float
     Raises:  DtypeError

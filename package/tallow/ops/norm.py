@@ -16,7 +16,7 @@ from tallow.ops.table import Array, Result, Scalar, op
 def _power(x: Array, ord: Scalar) -> Array:
     """Return |x|^ord."""
     if ord == 2:
-        return x * x
+        return x * x if x.dtype.kind != "c" else x.real**2 + x.imag**2
     size = array_module(x).abs(x)
     return size if ord == 1 else size**ord
 
@@ -41,7 +41,7 @@ def linalg_vector_norm(
     if ord < 0 and any(not x.shape[i] for i in axes):
         raise ShapeError(f"linalg.vector_norm: the {ord}-norm of no elements is undefined, got shape {tuple(x.shape)}")
     if ord == 0:
-        return (x != 0).sum(axis=axes, dtype=x.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
+        return (x != 0).sum(axis=axes, dtype=x.real.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
     reduced_shape = kept_shape(x.shape, axes)
     total = sum_floats(_power(x, ord), axes, keepdim=True)
     y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
@@ -72,20 +72,20 @@ def _(
 ) -> Gradients:
     if input is not None:  # |x|, of which the norm is an extreme
         (of_size,) = of_extreme(g, input=input, value=value, axes=axes, reduced_shape=reduced_shape)
-        return [x.sign().detach() * of_size]
+        return [(x.sgn() if x.is_complex() else x.sign().detach()) * of_size]
     return [x.detach() * 0 if y is None else of_norm(g.reshape(reduced_shape), x, ord, y)]
 
 
 def of_norm(g: Derived, x: Derived, ord: Scalar, y: Derived) -> Derived:
     """Return the gradient of x by that of its norm y, of a finite order but 0; both have the dims kept."""
-    sign = x.sign().detach()
+    sign = x.sgn() if x.is_complex() else x.sign().detach()
     if ord == 1:
         return sign * g
     is_flat = y.detach() == 0
     scaled = (g * y.masked_fill(is_flat, 1) ** (1 - ord)).masked_fill(is_flat, 0)
     if ord == 2:
         return x * scaled
-    size = x * sign
+    size = x.abs() if x.is_complex() else x * sign
     if ord < 1:
         size = size.masked_fill(x.detach() == 0, 1)
     return sign * size ** (ord - 1) * scaled

@@ -388,7 +388,7 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Result:
     axes = axes_of(input, dim, "logsumexp")
     reduced_shape = kept_shape(input.shape, axes)
     if reduced_size(input, axes):
-        m = input.max(axis=axes, keepdims=True)
+        m = input.real.max(axis=axes, keepdims=True)
         m = xp.where(xp.isfinite(m), m, m.dtype.type(0))  # inf - inf is NaN
         y = xp.log(xp.exp(input - m).sum(axis=axes, keepdims=True)) + m
     else:

@@ -10,6 +10,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Array, Scalar
 from tallow.errors import DtypeError
 from tallow.ops.checks import kind, refuse_bool
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Index, Result, op
 
 
@@ -76,25 +77,28 @@ def frac(input: Array) -> Result:
 frac.second(lambda g: [g])
 
 
-def _sign(x: Array) -> Array:
-    """Return the sign; that of NaN is 0, as in PyTorch (in NumPy it is NaN)."""
+def sign_of(x: Array) -> Array:
+    """Return the sign; that of NaN is 0, as in PyTorch (in NumPy it is NaN). Of complex numbers, x / |x|."""
+    if x.dtype.kind == "c":
+        size = array_module(x).abs(x)
+        return x / array_module(x).where(size == 0, size.dtype.type(1), size)
     return x.copy() if kind(x) == "b" else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 @op("tl tl_ Tensor Tensor_", aliases=("absolute",), batched="elementwise")
 def abs(input: Array) -> Result:
-    """Return |input|."""
+    """Return |input|, which is real for complex numbers."""
     refuse_bool("abs", input)
-    return array_module(input).abs(input), lambda g: (g * _sign(input),)
+    return array_module(input).abs(input), lambda g: (g * sign_of(input),)
 
 
-abs.piecewise(in_steps=True)
+abs.slope(lambda input: input.sgn(), in_steps=True)
 
 
 @op("tl Tensor Tensor_", batched="elementwise")
 def sign(input: Array) -> Result:
     """Return the sign of each element: -1, 0 or 1."""
-    return _sign(input), flat
+    return sign_of(input), flat
 
 
 sign.piecewise()
@@ -102,11 +106,28 @@ sign.piecewise()
 
 @op("tl Tensor Tensor_", batched="elementwise")
 def sgn(input: Array) -> Result:
-    """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
-    return _sign(input), flat
+    """Return the sign of each element: -1, 0 or 1; of a complex number the number of the same angle on the unit circle.
+
+    dinput = (g - Re(g · conj(y)) · y) / |input|, and zero where the input is zero
+    """
+    value = sign_of(input)
+    if input.dtype.kind != "c":
+        return value, flat
+    xp = array_module(input)
+
+    def backward(g: Array) -> tuple[Array]:
+        size = xp.abs(input)
+        return ((g - (g * value.conj()).real * value) / xp.where(size == 0, np.inf, size),)
+
+    return value, backward
 
 
-sgn.piecewise()
+@sgn.second
+def _(g: Derived, *, input: Derived = None, value: Derived = None) -> Gradients:
+    if input is None:
+        return [g * 0]
+    size = input.abs()
+    return [(g - (g * value.conj()).real * value) / size.masked_fill(size.detach() == 0, np.inf)]
 
 
 @op("tl Tensor", batched="elementwise")

@@ -28,6 +28,8 @@ def masked(values: Array, mask: Array | bool) -> Array:
 
     Their product would be NaN where they are infinite; that of their bits takes a thirtieth of the time of `where`.
     """
+    if values.itemsize not in BITS:  # complex128
+        return array_module(values).where(mask, values, values.dtype.type(0))
     selected: Array = (values.view(BITS[values.itemsize]) * mask).view(values.dtype)
     return selected
 

@@ -247,7 +247,15 @@ def logaddexp(input: Array, other: Array) -> Result:
     def backward(g: Array) -> tuple[Any, ...]:
         return lambda: g / (1 + xp.exp(other - input)), lambda: g / (1 + xp.exp(input - other))
 
-    return xp.logaddexp(input, other), backward
+    return _logaddexp(xp, input, other), backward
+
+
+def _logaddexp(xp: Any, a: Array, b: Array) -> Array:
+    if a.dtype.kind != "c":
+        return xp.logaddexp(a, b)
+    is_less = a.real < b.real
+    small, large = xp.where(is_less, a, b), xp.where(is_less, b, a)
+    return large + xp.log1p(xp.exp(small - large))
 
 
 @logaddexp.second

@@ -30,6 +30,7 @@ import numpy as np
 from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.kernels.table import Limit
+from tallow.ops.complex_rules import REFUSED
 from tallow.ops.parameters import REQUIRED, Index, Ints, Role, parameters_of
 from tallow.ops.second_order import HasRule, Rule
 
@@ -118,6 +119,7 @@ class Op(HasRule):
         "batched",
         "call",
         "casts",
+        "complex",
         "defaults",
         "differentiable",
         "dtypes",
@@ -187,6 +189,7 @@ class Op(HasRule):
         self.differentiable = differentiable
         self.numbers_alone = numbers_alone
         self.refuses = refuses
+        self.complex = name not in REFUSED
         self.batched = batched
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None

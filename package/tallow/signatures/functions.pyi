@@ -14,16 +14,16 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 
 def abs(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Return |input|."""
+    """Return |input|, which is real for complex numbers."""
 
 def abs_(input: Tensor) -> Tensor:
-    """Return |input|."""
+    """Return |input|, which is real for complex numbers."""
 
 def absolute(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Return |input|."""
+    """Return |input|, which is real for complex numbers."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """Return |input|."""
+    """Return |input|, which is real for complex numbers."""
 
 def acos(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the inverse cosine, in [0, π]."""
@@ -62,7 +62,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..
     """Return beta · input + alpha · (vec1 vec2ᵀ)."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims exchanged; there are no complex numbers to conjugate."""
+    """Return the conjugate transpose of matrices: of real ones a view with the last two dims exchanged."""
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
     """Return whether all elements over `dim` are nonzero."""
@@ -81,6 +81,9 @@ def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
 
 def aminmax(input: Tensor, *, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., out: Any = ...) -> results.aminmax:
     """Return the minimum and the maximum over `dim`, or over all elements."""
+
+def angle(input: Tensor, *, out: Any = ...) -> Tensor:
+    """Return the angle of each number in radians: of real numbers 0, or π for negative ones."""
 
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Any = ...) -> Tensor:
     """Return whether any element over `dim` is nonzero."""
@@ -319,6 +322,9 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """Return all combinations of `r` elements of a vector, in the order of `itertools.combinations`."""
 
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Return the complex numbers real + i · imag."""
+
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others."""
 
@@ -326,10 +332,10 @@ def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any 
     """Concatenate tensors along an existing dim. Empty one-dim tensors are skipped, whatever the shape of the others."""
 
 def conj(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
+    """Return the complex conjugates; real numbers themselves."""
 
 def conj_physical(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
+    """Return the complex conjugates; real numbers themselves."""
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Convolve `input` with `weight` over one spatial dim."""
@@ -530,7 +536,7 @@ def flipud(input: Tensor) -> Tensor:
     """Reverse the order of the rows."""
 
 def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float) -> Tensor:
-    """Compute `input` to the power of `exponent` in float64, whatever the dtypes of the operands."""
+    """Compute `input` to the power of `exponent` in float64, or complex128, whatever the dtypes of the operands."""
 
 def floor(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the largest integer not greater than each element."""
@@ -658,6 +664,9 @@ def igamma(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
 def igammac(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return Q(a, x) = 1 - P(a, x), without cancellation; see `igamma`."""
 
+def imag(input: Tensor) -> Tensor:
+    """Return the imaginary parts, as a view. Raises: UnsupportedError for a dtype that is not complex."""
+
 def index_add(input: Tensor, dim: builtins.int, index: Any, source: Tensor, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
     """Return a copy with alpha · source[i] added to slice index[i] along `dim`; repeated slices accumulate."""
 
@@ -689,7 +698,7 @@ def is_complex(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a complex dtype."""
 
 def is_conj(input: Tensor) -> builtins.bool:
-    """Return False: no dtype is complex."""
+    """Return False: conjugates are computed at once."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a floating-point dtype."""
@@ -698,7 +707,7 @@ def is_inference(input: Tensor) -> builtins.bool:
     """Return whether the tensor was made in inference_mode."""
 
 def is_neg(input: Tensor) -> builtins.bool:
-    """Return False: no dtype is complex."""
+    """Return False: conjugates are computed at once."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
     """Return whether the only element is nonzero."""
@@ -734,7 +743,7 @@ def isposinf(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return whether each element is +∞."""
 
 def isreal(input: Tensor) -> Tensor:
-    """Return True for each element: no dtype is complex."""
+    """Return whether each element has no imaginary part."""
 
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return I0(β √(1 - (2t - 1)²)) / I0(β), t from 0 to 1; I0 is the modified Bessel function."""
@@ -812,7 +821,7 @@ def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Any = ...) -> Tensor:
     """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`."""
 
 def logdet(input: Tensor) -> Tensor:
-    """Compute the logarithm of the determinant; NaN where it is negative."""
+    """Compute the logarithm of the determinant; NaN where it is negative, complex for complex matrices."""
 
 def logical_and(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return whether both are nonzero, elementwise."""
@@ -1039,6 +1048,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
 def poisson(input: Tensor, generator: Generator | None = ...) -> Tensor:
     """Draw from Poisson distributions with the rates in the input, in its dtype."""
 
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Return the complex numbers abs · (cos(angle) + i · sin(angle))."""
+
 def polygamma(n: builtins.int, input: Tensor) -> Tensor:
     """Compute the n-th derivative of digamma."""
 
@@ -1094,7 +1106,7 @@ def ravel(input: Tensor, *, out: Any = ...) -> Tensor:
     """Flatten to one dim."""
 
 def real(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
+    """Return the real parts, as a view; the input itself if it is not complex."""
 
 def reciprocal(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return 1 / input."""
@@ -1121,10 +1133,10 @@ def reshape(input: Tensor, *shape: builtins.int | Sequence[builtins.int], out: A
     """Return the same elements in the same order, as a view if the strides allow it. One -1 is inferred."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
+    """Return the input itself: conjugates are computed at once."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """Return the input itself: no dtype is complex."""
+    """Return the input itself: conjugates are computed at once."""
 
 def result_type(tensor: Tensor | builtins.float, other: Tensor | builtins.float) -> Dtype:
     """Return the result dtype of an op on both."""
@@ -1205,7 +1217,7 @@ def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator."""
 
 def sgn(input: Tensor, *, out: Any = ...) -> Tensor:
-    """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
+    """Return the sign of each element: -1, 0 or 1; of a complex number the number of the same angle on the unit circle."""
 
 def sigmoid(input: Tensor, *, out: Any = ...) -> Tensor:
     """Return the logistic sigmoid, 1 / (1 + exp(-x)), of each element."""
@@ -1417,8 +1429,14 @@ def var(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., kee
 def var_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return `var` and `mean`."""
 
-def vdot(input: Tensor, tensor: Tensor, *, out: Any = ...) -> Tensor:
-    """Return the inner product of two vectors."""
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Compute the inner product Σ conj(input) · other of two vectors."""
+
+def view_as_complex(input: Tensor, *, out: Any = ...) -> Tensor:
+    """Return a view of complex numbers whose parts are in the last dim of the input, of size 2."""
+
+def view_as_real(input: Tensor, *, out: Any = ...) -> Tensor:
+    """Return a view of real numbers with one more dim, of size 2: the real and the imaginary part."""
 
 def vsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
     """Split along dim 0; into this many equal parts, or before these indices."""

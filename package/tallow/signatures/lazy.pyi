@@ -51,6 +51,7 @@ from tallow.functions.top_level import fake_quantize_per_tensor_affine as fake_q
 from tallow.functions.top_level import feature_alpha_dropout_ as feature_alpha_dropout_
 from tallow.functions.top_level import feature_dropout as feature_dropout
 from tallow.functions.top_level import feature_dropout_ as feature_dropout_
+from tallow import fft as fft
 from tallow.functions.top_level import fill_ as fill_
 from tallow.functions.top_level import frobenius_norm as frobenius_norm
 from tallow import func as func
@@ -172,6 +173,7 @@ __all__ = [
     "feature_alpha_dropout_",
     "feature_dropout",
     "feature_dropout_",
+    "fft",
     "fill_",
     "frobenius_norm",
     "func",

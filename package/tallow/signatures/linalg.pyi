@@ -14,7 +14,7 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 
 def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Any = ...) -> Tensor:
-    """Return the lower triangular L in A = L Lᵀ, or with `upper` its transpose; only one triangle of A is read."""
+    """Return the lower triangular L in A = L Lᴴ, or with `upper` its conjugate transpose; one triangle of A is read."""
 
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ...) -> Any:
     """Return the Cholesky factor, and 0 for each matrix that has one: for others the size of the minor that has none."""
@@ -32,13 +32,13 @@ def diagonal(A: Tensor, *, offset: builtins.int = ..., dim1: builtins.int = ...,
     """Return the diagonals of matrices, as a view."""
 
 def eig(A: Tensor, *, out: Any = ...) -> results.linalg_eig:
-    """Return the eigenvalues of square matrices and eigenvectors of unit length as columns, if all of them are real."""
+    """Return the eigenvalues of square matrices, and eigenvectors of unit length as columns."""
 
 def eigh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> results.linalg_eigh:
     """Return the eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns."""
 
 def eigvals(A: Tensor, *, out: Any = ...) -> Tensor:
-    """Return the eigenvalues of square matrices, if all of them are real; see `linalg.eig`."""
+    """Return the eigenvalues of square matrices; see `linalg.eig`."""
 
 def eigvalsh(A: Tensor, UPLO: builtins.str = ..., *, out: Any = ...) -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `linalg.eigh`."""
@@ -74,7 +74,7 @@ def lu_factor_ex(A: Tensor, *, pivot: builtins.bool = ..., check_errors: builtin
     """Return L and U in one matrix, the pivots, and 0 for each matrix, or the number, from one, of U's first zero."""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ..., adjoint: builtins.bool = ...) -> Tensor:
-    """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᵀ X = B if `adjoint`."""
+    """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᴴ X = B if `adjoint`."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return the matrix product over the last two dims; a vector is a row on the left, a column on the right."""
@@ -131,7 +131,7 @@ def vander(x: Tensor, *, N: builtins.int | None = ...) -> Tensor:
     """Return the powers 0, 1, ..., N - 1 of each element, as rows; N is the length of x by default."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: builtins.int = ...) -> Tensor:
-    """Compute Σ x y along `dim`, broadcast."""
+    """Compute Σ conj(x) y along `dim`, broadcast."""
 
 def vector_norm(x: Tensor, ord: builtins.float = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the norm (Σ |x|^ord)^(1/ord) over `dim`: for ±inf the maximum or minimum |x|, for 0 the nonzero count."""

@@ -24,16 +24,16 @@ class Methods:
         """Return the memory that the tensor is a view of, as elements of its dtype."""
 
     def abs(self) -> Tensor:
-        """Return |input|."""
+        """Return |input|, which is real for complex numbers."""
 
     def abs_(self) -> Tensor:
-        """Return |input|."""
+        """Return |input|, which is real for complex numbers."""
 
     def absolute(self) -> Tensor:
-        """Return |input|."""
+        """Return |input|, which is real for complex numbers."""
 
     def absolute_(self) -> Tensor:
-        """Return |input|."""
+        """Return |input|, which is real for complex numbers."""
 
     def acos(self) -> Tensor:
         """Return the inverse cosine, in [0, π]."""
@@ -90,7 +90,7 @@ class Methods:
         """Return beta · input + alpha · (vec1 vec2ᵀ)."""
 
     def adjoint(self) -> Tensor:
-        """Return a view with the last two dims exchanged; there are no complex numbers to conjugate."""
+        """Return the conjugate transpose of matrices: of real ones a view with the last two dims exchanged."""
 
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Return whether all elements over `dim` are nonzero."""
@@ -106,6 +106,12 @@ class Methods:
 
     def aminmax(self, *, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> results.aminmax:
         """Return the minimum and the maximum over `dim`, or over all elements."""
+
+    def angle(self) -> Tensor:
+        """Return the angle of each number in radians: of real numbers 0, or π for negative ones."""
+
+    def angle_(self) -> Tensor:
+        """Return the angle of each number in radians: of real numbers 0, or π for negative ones."""
 
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ...) -> Tensor:
         """Return whether any element over `dim` is nonzero."""
@@ -281,11 +287,17 @@ class Methods:
     def ccol_indices(self) -> Any:
         """Raise UnsupportedError: only tensors in sparse column compressed layout have it."""
 
+    def cdouble(self, memory_format: MemoryFormat | None = ...) -> Tensor:
+        """Convert to complex128: `to(tl.complex128, memory_format=memory_format)`."""
+
     def ceil(self) -> Tensor:
         """Return the smallest integer not less than each element."""
 
     def ceil_(self) -> Tensor:
         """Return the smallest integer not less than each element."""
+
+    def cfloat(self, memory_format: MemoryFormat | None = ...) -> Tensor:
+        """Convert to complex64: `to(tl.complex64, memory_format=memory_format)`."""
 
     def char(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to int8: `to(tl.int8, memory_format=memory_format)`."""
@@ -336,10 +348,13 @@ class Methods:
         """Raise UnsupportedError: only tensors in sparse row compressed layout have it."""
 
     def conj(self) -> Tensor:
-        """Return the input itself: no dtype is complex."""
+        """Return the complex conjugates; real numbers themselves."""
 
     def conj_physical(self) -> Tensor:
-        """Return the input itself: no dtype is complex."""
+        """Return the complex conjugates; real numbers themselves."""
+
+    def conj_physical_(self) -> Tensor:
+        """Replace the numbers by their complex conjugates."""
 
     def contiguous(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Return the tensor itself if it is contiguous, in row-major order or that of `memory_format`; else a copy."""
@@ -549,7 +564,7 @@ class Methods:
         """Convert to float32: `to(tl.float32, memory_format=memory_format)`."""
 
     def float_power(self, exponent: Tensor | builtins.float) -> Tensor:
-        """Compute `input` to the power of `exponent` in float64, whatever the dtypes of the operands."""
+        """Compute `input` to the power of `exponent` in float64, or complex128, whatever the dtypes of the operands."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Compute `float_power` in place.  Raises: DtypeError for a tensor that is not float64"""
@@ -723,10 +738,10 @@ class Methods:
         """Raise UnsupportedError: only tensors in sparse coordinate layout have it."""
 
     def is_conj(self) -> builtins.bool:
-        """Return False: no dtype is complex."""
+        """Return False: conjugates are computed at once."""
 
     def is_neg(self) -> builtins.bool:
-        """Return False: no dtype is complex."""
+        """Return False: conjugates are computed at once."""
 
     def is_nonzero(self) -> builtins.bool:
         """Return whether the only element is nonzero."""
@@ -762,7 +777,7 @@ class Methods:
         """Return whether each element is +∞."""
 
     def isreal(self) -> Tensor:
-        """Return True for each element: no dtype is complex."""
+        """Return whether each element has no imaginary part."""
 
     def kron(self, other: Tensor) -> Tensor:
         """Compute the Kronecker product: each element of `input` times all of `other`."""
@@ -852,7 +867,7 @@ class Methods:
         """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`."""
 
     def logdet(self) -> Tensor:
-        """Compute the logarithm of the determinant; NaN where it is negative."""
+        """Compute the logarithm of the determinant; NaN where it is negative, complex for complex matrices."""
 
     def logical_and(self, other: Tensor) -> Tensor:
         """Return whether both are nonzero, elementwise."""
@@ -1188,10 +1203,10 @@ class Methods:
         """Change the shape to that of another tensor, as `resize_`."""
 
     def resolve_conj(self) -> Tensor:
-        """Return the input itself: no dtype is complex."""
+        """Return the input itself: conjugates are computed at once."""
 
     def resolve_neg(self) -> Tensor:
-        """Return the input itself: no dtype is complex."""
+        """Return the input itself: conjugates are computed at once."""
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """Return a copy moved by `shifts` positions along `dims`; elements that leave at one end enter at the other."""
@@ -1245,10 +1260,10 @@ class Methods:
         """Lay the tensor over the memory of another tensor, or of a storage; over none without a source."""
 
     def sgn(self) -> Tensor:
-        """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
+        """Return the sign of each element: -1, 0 or 1; of a complex number the number of the same angle on the unit circle."""
 
     def sgn_(self) -> Tensor:
-        """Return the sign of each element: -1, 0 or 1. Same as `sign`, because tallow has no complex numbers."""
+        """Return the sign of each element: -1, 0 or 1; of a complex number the number of the same angle on the unit circle."""
 
     def share_memory_(self) -> Tensor:
         """Move the elements to memory that other processes can view, if they are not there yet."""
@@ -1493,8 +1508,8 @@ class Methods:
     def var(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default."""
 
-    def vdot(self, tensor: Tensor) -> Tensor:
-        """Return the inner product of two vectors."""
+    def vdot(self, other: Tensor) -> Tensor:
+        """Compute the inner product Σ conj(input) · other of two vectors."""
 
     def view(self, *sizes: Any, size: Any = ..., dtype: Any = ...) -> Tensor:
         """Return the same memory in another shape, view(size), or as another dtype, view(dtype)."""

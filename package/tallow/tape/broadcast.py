@@ -25,7 +25,14 @@ def reduce_to(g: Array, shape: tuple[int, ...]) -> Array:
 
 
 def fit(g: Array, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Convert a gradient to the shape and dtype of its operand, summing over broadcast axes."""
+    """Convert a gradient to the shape and dtype of its operand, summing over broadcast axes.
+
+    Of a complex gradient, a real operand gets the real part.
+    """
     if g.shape != shape:
         g = reduce_to(g, shape)
-    return g if g.dtype is dtype else g.astype(dtype, copy=False)
+    if g.dtype is dtype:
+        return g
+    if g.dtype.kind == "c" and dtype.kind != "c":
+        g = g.real  # the operand of an op on complex numbers was real
+    return g.astype(dtype, copy=False)

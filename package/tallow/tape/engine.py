@@ -344,7 +344,7 @@ class Sweep:
         self.send(node, grad, selective)
         for i, edge in enumerate(edges):
             g = None if edge is None else self._arrived(edge)
-            if g is not None and g.dtype.kind == "f" and array_module(g).isnan(g).any():
+            if g is not None and g.dtype.kind in "fc" and array_module(g).isnan(g).any():
                 raise GraphError(
                     f"Function '{node.name()}' returned nan values in its {i}th output.",
                     hint="its input is outside of the domain where it is differentiable, such as 0 for sqrt",
@@ -457,4 +457,4 @@ def materialize(node: Node, slots: list[Any], zeros: Callable[..., Any] | None =
     """Yield the gradient of each output: zeros where none arrived, None for an output that can have none."""
     zeros = zeros or array_module(*slots).zeros
     for slot, (shape, dtype) in zip(slots, node.outputs or (), strict=True):
-        yield slot if slot is not None else zeros(shape, dtype) if dtype.kind == "f" else None
+        yield slot if slot is not None else zeros(shape, dtype) if dtype.kind in "fc" else None

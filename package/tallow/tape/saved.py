@@ -69,7 +69,8 @@ def unread_variables(results: Sequence[Any], needed: Sequence[bool]) -> set[int]
     unread: set[int] = set()
     for entry, is_needed in zip(results, needed, strict=False):
         if type(entry) is FunctionType:
-            (read if is_needed else unread).update(map(id, entry.__closure__ or ()))
+            function = getattr(entry, "__wrapped__", entry)
+            (read if is_needed else unread).update(map(id, function.__closure__ or ()))
     return unread - read
 
 

@@ -15,7 +15,7 @@ from tallow.errors import TraceError
 # Their shapes depend on values, or they return what values decide.
 DATA_SHAPED = "argwhere bincount masked_select nonzero_tuple unique unique_consecutive"
 DECIDED = "allclose equal"
-TAKING_FUNCTIONS = "linear_map product_map quantized_linear with_value"  # or matrices that are no tensors
+TAKING_FUNCTIONS = "adjoint_map linear_map product_map quantized_linear with_value"  # or matrices that are no tensors
 REFUSED = frozenset(f"{DATA_SHAPED} {DECIDED} {TAKING_FUNCTIONS}".split())
 # One hot without a number of classes, repeats by a tensor, a result that is a dtype, an index by an array of NumPy, and
 # a weight that the layer rescales.

@@ -87,7 +87,7 @@ def _by_name(call: Call) -> Any:
     return RULES[call.op.name](call)
 
 
-@rule("linear_map", "product_map", "with_value")
+@rule("adjoint_map", "linear_map", "product_map", "with_value")
 def _for_each(call: Call) -> Any:
     """Call the op for each element: its functions of arrays may depend on the shape."""
     results = call.level.by_elements(lambda *args: apply(call.op, *args), tuple(call.args), {}, None)

@@ -1,0 +1,97 @@
+"""Discrete Fourier transforms over some dims: of complex numbers, of real ones, and back to real ones.
+
+The library of the device computes them: NumPy's pocketfft, or cuFFT. A transform in float32 stays in complex64.
+
+The matrix of a transform is symmetric, so the transpose of `fft_complex` is itself. The other two are real-linear, and
+compute the adjoint: of a half spectrum, each coefficient but the first, and the last of an even size, stands for two.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.ops.table import Array, Result, op
+
+# The normalization of the adjoint transform, by that of the transform.
+ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _transform(x: Array, dims: tuple[int, ...], norm: str, inverse: bool) -> Array:
+    fft = array_module(x).fft
+    if len(dims) == 1:
+        return fft.ifft(x, axis=dims[0], norm=norm) if inverse else fft.fft(x, axis=dims[0], norm=norm)
+    return fft.ifftn(x, axes=dims, norm=norm) if inverse else fft.fftn(x, axes=dims, norm=norm)
+
+
+def _from_real(x: Array, dims: tuple[int, ...], norm: str) -> Array:
+    """Return the half spectrum of real numbers."""
+    half: Array = array_module(x).fft.rfft(x, axis=dims[-1], norm=norm)
+    return _transform(half, dims[:-1], norm, False) if len(dims) > 1 else half
+
+
+def _to_real(x: Array, n: int, dims: tuple[int, ...], norm: str) -> Array:
+    """Return the real numbers, `n` along the last of the dims, of a half spectrum."""
+    if len(dims) > 1:
+        x = _transform(x, dims[:-1], norm, True)
+    y: Array = array_module(x).fft.irfft(x, n, axis=dims[-1], norm=norm)
+    return y
+
+
+def _weighted(half: Array, n: int, axis: int, factor: float) -> Array:
+    """Return a half spectrum of `n` numbers with the coefficients that stand for two multiplied by `factor`."""
+    weights = np.full(half.shape[axis], factor, half.real.dtype)
+    weights[0] = 1
+    if n % 2 == 0:
+        weights[-1] = 1
+    shape = [1] * half.ndim
+    shape[axis] = len(weights)
+    return half * array_module(half).asarray(weights.reshape(shape))
+
+
+@op("", dtypes="keep", refuses="half", batched="dim")
+def fft_complex(input: Array, dims: tuple[int, ...], norm: str, inverse: bool) -> Result:
+    """Return Σ_n x_n exp(∓2πi k n / N) over each of the dims, real or complex numbers; divided by N, √N or 1.
+
+    Args:  norm: "backward" divides the inverse, "forward" the other one by N, "ortho" both by √N
+    """
+    return _transform(input, dims, norm, inverse), lambda g: (_transform(g, dims, norm, inverse),)
+
+
+@fft_complex.linear
+def _(array: Array, *, dims: tuple[int, ...], norm: str, inverse: bool) -> Array:
+    return _transform(array, dims, norm, inverse)
+
+
+@op("", dtypes="keep", refuses="half", batched="dim")
+def fft_of_real(input: Array, dims: tuple[int, ...], norm: str) -> Result:
+    """Return the transform of real numbers; the coefficients up to N // 2 along the last of the dims.
+
+    The others are the conjugates of these.
+    """
+    n = input.shape[dims[-1]]
+
+    def backward(g: Array) -> tuple[Array]:
+        return (_to_real(_weighted(g, n, dims[-1], 0.5), n, dims, ADJOINT[norm]),)
+
+    return _from_real(input, dims, norm), backward
+
+
+@fft_of_real.linear(unneeded="n")
+def _(array: Array, *, dims: tuple[int, ...], norm: str) -> Array:
+    return _from_real(array, dims, norm)
+
+
+@op("", dtypes="keep", refuses="half", batched="dim")
+def fft_to_real(input: Array, n: int, dims: tuple[int, ...], norm: str) -> Result:
+    """Return the inverse transform of the coefficients up to n // 2 along the last of the dims, which is real."""
+
+    def backward(g: Array) -> tuple[Array]:
+        return (_weighted(_from_real(g, dims, ADJOINT[norm]), n, dims[-1], 2.0),)
+
+    return _to_real(input, n, dims, norm), backward
+
+
+@fft_to_real.linear
+def _(array: Array, *, n: int, dims: tuple[int, ...], norm: str) -> Array:
+    return _to_real(array, n, dims, norm)

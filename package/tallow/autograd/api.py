@@ -275,7 +275,7 @@ def grad(
             return of_batch
     places = _places_of(inputs, "grad")
     # A gradient has a tangent by its graph.
-    create_graph = create_graph or (mode.recording and moved_by_duals(outputs)[0])
+    create_graph = create_graph or (bool(mode.duals) and mode.recording and moved_by_duals(outputs)[0])
     found = _gradients(outputs, seeds, bool(retain_graph), create_graph, set(places))
     result: list[Tensor | None] = []
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):

@@ -204,7 +204,7 @@ class Sweep:
         latest: the results of the last closure. They are kept until the next closure has allocated its own: the C
             allocator would return freed memory to the system, only to take it again page by page.
         rounded: nodes and leaves whose gradient is written in a half at once, see `_reading_rounded`.
-        seen: the tensors that hooks have seen.
+        seen: the tensors that hooks have seen; None before the first.
     """
 
     __slots__ = ("caught", "grads", "latest", "leaves", "plan", "retain_graph", "rounded", "seen", "several_devices")
@@ -220,7 +220,7 @@ class Sweep:
         self.caught: dict[Place, Array | None] = dict.fromkeys(plan.met)
         self.latest: Sequence[Any] = ()
         self.rounded: dict[Edge, np.dtype[Any]] = {}
-        self.seen = SeenTensors()
+        self.seen: SeenTensors | None = None
 
     def run(self, fill: Callable[[LeafGrad], None] | None) -> None:
         """Run every planned node that gets a gradient."""
@@ -243,11 +243,12 @@ class Sweep:
         """Run a node with hooks, which see each gradient as one tensor."""
         hooks, selective = node.hooks, self.plan.targets is not None
         assert hooks is not None
+        tensors = self.seen = self.seen or SeenTensors()
         arrived = [grad] if node.outputs is None else grad
         with self.hooks_record():
-            seen = self.seen.of(arrived)
+            seen = tensors.of(arrived)
             left = hooks.run(seen)
-            self.seen.keep_marked(seen)
+            tensors.keep_marked(seen)
             grad = self._after_hooks(node, arrived, seen, left)
             if selective and not self._catch(node, grad):
                 return
@@ -260,7 +261,7 @@ class Sweep:
             return
         results = self.results_of(node, [grad] if node.outputs is None else list(self.materialized(node, grad)))
         with self.hooks_record():
-            grad_inputs = hooks.run_after(self.seen.of(results), left)
+            grad_inputs = hooks.run_after(tensors.of(results), left)
         for edge, g in zip(node.edges, grad_inputs, strict=False):
             if edge is not None and g is not None and not (selective and not self.plan.needs(edge)):
                 self.add(edge, self.of_tensor(g), owned=False)

@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from tallow.autograd.function import Function
-from tallow.autograd.functional import Pushforward, columns_of, gradients, rows_of
+from tallow.autograd.functional import Pushforward, Run, columns_of, gradients, rows_of
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.core.trees import filled, leaves, map_leaves
@@ -57,41 +57,39 @@ class _Undifferentiable(Function):
         raise ctx.error
 
 
-class _Run:
-    """A call of a function whose gradients by some arguments are wanted.
+class _Run(Run):
+    """A call of a function whose gradients by some arguments are wanted. It is recorded if it depends on outer tensors.
 
     Attributes:
         inputs: the tensors in those arguments, in order.
-        results: the tensors of the results; what else the function has returned is `aux`.
+        tree: the results as they are nested; what else the function has returned is `aux`.
+        outer: the leaves of the outer graph that the results depend on; none where ops are not recorded.
     """
 
     def __init__(self, name: str, function: Any, chosen: Sequence[Any], call: Any, has_aux: bool) -> None:
-        self.name, self.chosen = name, chosen
+        self.chosen = chosen
         originals = leaves(list(chosen))
         if not originals or not all(isinstance(x, Tensor) and x.is_floating_point() for x in originals):
             raise ArgumentTypeError(f"{name}: differentiates by floating tensors, and tuples, lists and dicts of them")
-        self.is_recorded = mode.recording
-        with enable_grad():
-            # A view of what requires grad is a part of the outer graph, too.
-            if mode.batching is not None:
-                originals = [mode.batching.expanded(x) for x in originals]
-            self.inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in originals]
-            returned = call(function, filled(list(chosen), self.inputs))
-        self.aux = None
+        if mode.batching is not None:
+            originals = [mode.batching.expanded(x) for x in originals]
+        super().__init__(name, lambda inputs: call(function, filled(list(chosen), list(inputs))), originals)
+        self.tree, self.aux = self.returned, None
         if has_aux:
-            if not isinstance(returned, tuple) or len(returned) != 2:
+            if not isinstance(self.tree, tuple) or len(self.tree) != 2:
                 raise ArgumentTypeError(f"{name}: with has_aux the function returns a pair: (results, others)")
-            returned, self.aux = returned
+            self.tree, self.aux = self.tree
             self.aux = map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, self.aux)
-        self.tree, self.outputs = returned, leaves(returned)
+        self.outputs = tuple(leaves(self.tree))
         if not all(isinstance(y, Tensor) for y in self.outputs):
             raise ArgumentTypeError(f"{name}: the function must return tensors")
         own = {id(x.physical()) for x in self.inputs}
-        self.outer: list[Tensor] = leaves_of([y.physical() for y in self.outputs], own)[1] if self.is_recorded else []
+        self.outer: list[Tensor] = leaves_of([y.physical() for y in self.outputs], own)[1] if mode.recording else []
+        self.is_recorded = bool(self.outer)
 
     def result(self) -> Any:
         """Return the results, as parts of the outer graph if they depend on it."""
-        return self.tree if self.outer else map_leaves(lambda y: y.detach(), self.tree)
+        return filled(self.tree, list(self.kept(self.outputs)))
 
     def linked(self, derivatives: Callable[[bool], Sequence[Tensor]]) -> list[Tensor]:
         """Return derivatives, as parts of the outer graph if they depend on it.
@@ -100,7 +98,7 @@ class _Run:
 
         Args:    derivatives: computes them, with a graph or without
         """
-        if not self.outer:
+        if not self.is_recorded:
             return list(derivatives(False))
         with enable_grad():
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tallow.autograd.api import grad
@@ -35,9 +35,9 @@ def vjp(
 
     Raises: ShapeError if `v` does not fit the outputs; UnsupportedError for `create_graph` and an op without a rule.
     """
-    run = _Run("vjp", func, inputs, create_graph, strict)
-    products = run.product(_vectors("vjp", v, run.outputs))
-    return _alike(run.results(), run.is_one_output), _alike(products, run.is_one_input)
+    run = _Call("vjp", func, inputs, create_graph, strict)
+    products = gradients(run.outputs, run.inputs, _vectors("vjp", v, run.outputs), create_graph)
+    return run.results(), _alike(products, run.is_one_input)
 
 
 def jacobian(
@@ -55,8 +55,8 @@ def jacobian(
         inputs, create_graph, strict: as `vjp`.
         vectorize, strategy: have no effect: the values are the same.
     """
-    run = _Run("jacobian", func, inputs, create_graph, strict)
-    rows = [_alike(parts, run.is_one_input) for parts in run.jacobian()]
+    run = _Call("jacobian", func, inputs, create_graph, strict)
+    rows = [_alike(rows_of(y, run.inputs, create_graph), run.is_one_input) for y in run.outputs]
     return _alike(tuple(rows), run.is_one_output)
 
 
@@ -71,10 +71,9 @@ def jvp(
         inputs, create_graph, strict: as `vjp`.
         v: of the inputs' shapes; optional for an input of one element.
     """
-    run = _Run("jvp", func, inputs, create_graph, strict)
+    run = _Call("jvp", func, inputs, create_graph, strict)
     products = Pushforward(run.outputs, run.inputs)(_vectors("jvp", v, run.inputs), create_graph)
-    products = _result(products, create_graph)
-    return _alike(run.results(), run.is_one_output), _alike(products, run.is_one_output)
+    return run.results(), _alike(run.kept(products), run.is_one_output)
 
 
 def hessian(
@@ -91,9 +90,9 @@ def hessian(
 
     Raises: UnsupportedError for an op whose gradient cannot be differentiated
     """
-    run = _Run("hessian", func, inputs, True, strict)
+    run = _Call("hessian", func, inputs, create_graph, strict, is_twice=True)
     rows = [rows_of(g, run.inputs, create_graph) for g in run.gradient()]
-    return _alike(tuple(_alike(_result(row, create_graph), run.is_one_input) for row in rows), run.is_one_input)
+    return _alike(tuple(_alike(run.kept(row), run.is_one_input) for row in rows), run.is_one_input)
 
 
 def hvp(
@@ -107,9 +106,9 @@ def hvp(
 
     Raises: as `hessian`
     """
-    run = _Run("hvp", func, inputs, True, strict)
+    run = _Call("hvp", func, inputs, create_graph, strict, is_twice=True)
     products = gradients(run.gradient(), run.inputs, _vectors("hvp", v, run.inputs), create_graph)
-    return _result(run.outputs, create_graph)[0], _alike(_result(products, create_graph), run.is_one_input)
+    return run.results(), _alike(run.kept(products), run.is_one_input)
 
 
 def vhp(
@@ -157,21 +156,50 @@ def gradients(
     return tuple(zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True))
 
 
-class _Run:
-    """One run of a function on inputs whose gradients are wanted."""
+class Run:
+    """A call of a function on tensors by which it is differentiated.
 
-    def __init__(self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool) -> None:
-        self.name, self.create_graph = name, create_graph
-        self.is_one_input = isinstance(inputs, Tensor)
+    Attributes:
+        inputs: the tensors that the function gets. They are leaves of a graph of their own, but views of tensors that
+            are parts of an outer graph, if it is followed.
+        returned: what the function has returned, and `outputs`, the tensors in it.
+        is_recorded: whether results and derivatives are parts of the outer graph.
+    """
+
+    outputs: Tensors
+
+    def __init__(
+        self, name: str, call: Callable[[Tensors], Any], tensors: Sequence[Tensor], follows_outer: bool = True
+    ) -> None:
+        self.name, self.is_recorded = name, False
         with enable_grad():
-            self.inputs = tuple(
-                # A view of what requires grad is a part of the outer graph, too.
-                x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_()
-                for x in _tensors(name, "inputs", inputs)
+            self.inputs: Tensors = tuple(
+                x.view_as(x) if follows_outer and x.requires_grad else x.detach().requires_grad_() for x in tensors
             )
-            outputs = func(*self.inputs)
-        self.is_one_output = isinstance(outputs, Tensor)
-        self.outputs = _tensors(name, "the results of the function", outputs)
+            self.returned = call(self.inputs)
+
+    def kept(self, tensors: Iterable[Tensor]) -> Tensors:
+        """Return results or derivatives, without their history if they are no parts of the outer graph."""
+        return tuple(tensors if self.is_recorded else (t.detach() for t in tensors))
+
+
+class _Call(Run):
+    """A run on arguments that are a tensor, or a tuple of them.
+
+    Args:
+        create_graph: record results and derivatives.
+        strict: raise GraphError for an output or input that nothing depends on.
+        is_twice: the derivatives are differentiated, whether they are recorded or not.
+    """
+
+    def __init__(
+        self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, is_twice: bool = False
+    ) -> None:
+        self.is_one_input = isinstance(inputs, Tensor)
+        super().__init__(name, lambda xs: func(*xs), _tensors(name, "inputs", inputs), create_graph or is_twice)
+        self.is_recorded = create_graph
+        self.is_one_output = isinstance(self.returned, Tensor)
+        self.outputs = _tensors(name, "the results of the function", self.returned)
         if strict:
             self._check_dependence()
 
@@ -183,21 +211,14 @@ class _Run:
             if None in [None if g is None else True for g in found]:
                 raise GraphError(f"{self.name}: output {i} does not depend on an input, which `strict` forbids")
 
-    def results(self) -> Tensors:
-        return _result(self.outputs, self.create_graph)
+    def results(self) -> Any:
+        return _alike(self.kept(self.outputs), self.is_one_output)
 
     def gradient(self) -> Tensors:
         """Return the gradient of the one output, a number, by each input."""
         if len(self.outputs) != 1 or self.outputs[0].numel() != 1:
             raise ShapeError(f"{self.name}: the function must return a tensor with one element")
         return gradients(self.outputs, self.inputs, (self.outputs[0].new_ones(self.outputs[0].shape),), True)
-
-    def product(self, v: Tensors) -> Tensors:
-        """Return the product of v with the Jacobian."""
-        return gradients(self.outputs, self.inputs, v, self.create_graph)
-
-    def jacobian(self) -> list[Tensors]:
-        return [rows_of(y, self.inputs, self.create_graph) for y in self.outputs]
 
 
 class Pushforward:
@@ -285,10 +306,6 @@ def _vectors(name: str, v: Any, like: Tensors) -> Tensors:
         shapes = " and ".join(str([tuple(x.shape) for x in part]) for part in (vectors, like))
         raise ShapeError(f"{name}: v does not fit: shapes {shapes}")
     return vectors
-
-
-def _result(tensors: Tensors, create_graph: bool) -> Tensors:
-    return tensors if create_graph else tuple(t.detach() for t in tensors)
 
 
 def _alike(parts: tuple[Any, ...], is_one: bool) -> Any:

@@ -108,6 +108,7 @@ OWN = {
     "torch.TypedStorage": "tallow.functions.storage:TypedStorage",
     "torch.UntypedStorage": "tallow.functions.storage:UntypedStorage",
     "torch.__version__": "tallow.compat.version:__version__",
+    "torch.version.__version__": "tallow.compat.version:__version__",
     "torch.fx._symbolic_trace.wrap": "tallow.fx.patching:wrap",
     "torch._assert": "tallow.fx.assertions:_assert",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck:gradcheck",

@@ -35,6 +35,17 @@ class StandIn(ModuleType):
         super().__init__(name, homes[-1].__doc__)
         self.__homes__ = homes
 
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The names of the module, for programs that list them: `vars(torch.optim)`. Settings are left out."""
+        own = _dict_of(self)
+        if not own.get("__listed__"):
+            own["__listed__"] = True
+            for name in dir(self):
+                if name not in own and callable(value := getattr(self, name)):
+                    own[name] = value
+        return own
+
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
         if path in OWN:
@@ -45,10 +56,10 @@ class StandIn(ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         for home in self.__homes__ if path not in MODULES else ():
             value = getattr(home, name, _MISSING)
-            if value is _MISSING or isinstance(value, ModuleType):  # a tallow module that PyTorch does not have
+            if value is _MISSING or isinstance(value, _NO_NAMES):  # a tallow module that PyTorch does not have
                 continue
             if callable(value):
-                self.__dict__[name] = value  # faster the next time; other values are settings, which may change
+                _dict_of(self)[name] = value  # faster the next time; other values are settings, which may change
             return value
         if is_module(path):
             return importlib.import_module(path)
@@ -62,18 +73,20 @@ class StandIn(ModuleType):
         else:
             home = next((home for home in self.__homes__ if name in vars(home)), self.__homes__[-1])
             setattr(home, name, value)
-            self.__dict__.pop(name, None)
+            _dict_of(self).pop(name, None)
 
     def __dir__(self) -> list[str]:
         prefix = f"{self.__name__}."
         below = {path.removeprefix(prefix).split(".")[0] for path in (*MODULES, *OWN) if path.startswith(prefix)}
         if (room := _room_of(self.__name__)) is not None:
             below |= {module.name for module in pkgutil.iter_modules(getattr(room, "__path__", []))}
-        names = {n for home in self.__homes__ for n in dir(home) if not isinstance(getattr(home, n), ModuleType)}
+        names = {n for home in self.__homes__ for n in dir(home) if not isinstance(getattr(home, n), _NO_NAMES)}
         return sorted(below | {name for name in names if not name.startswith("__")})
 
 
+_dict_of: Any = vars(ModuleType)["__dict__"].__get__  # of a module, without listing its names
 _MISSING = object()
+_NO_NAMES = (ModuleType, type(annotations))  # torch.jit.annotations is a module, not the statement of that name
 DUNDERS = ("__config__", "__file__")  # names of this form that are no business of the import system alone
 
 
@@ -102,6 +115,11 @@ class TorchFinder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> StandIn:
         homes = [] if (room := _room_of(spec.name)) is None else [room]
         return StandIn(spec.name, [*homes, _resolve(MODULES[spec.name])] if spec.name in MODULES else homes)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """Yield the metadata of `torch`: `importlib.metadata` asks, and packages read the version so."""
+        if context.name in (None, ROOT):
+            yield importlib.import_module("tallow.compat.metadata").TorchDistribution()
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""

@@ -33,11 +33,11 @@ class Distribution:
     arg_constraints: ClassVar[dict[str, Constraint]] = {}  # name of a parameter -> where its values lie
     has_rsample = False  # whether gradients flow through samples to the parameters
     has_enumerate_support = False  # whether the support is finite, see `enumerate_support`
-    _validate_by_default: ClassVar[bool] = True
+    _validate_args: bool = True  # of the class: what `validate_args=None` means
 
     def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
-        self._validate_args = self._validate_by_default if validate_args is None else validate_args
+        self._validate_args = type(self)._validate_args if validate_args is None else validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
                 if name in self.__dict__:
@@ -46,7 +46,7 @@ class Distribution:
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
         """Set what `validate_args=None` means; True at first."""
-        Distribution._validate_by_default = value
+        Distribution._validate_args = value
 
     def _check(self, what: str, value: Tensor, constraint: Constraint) -> None:
         if not bool(constraint.check(value).all()):

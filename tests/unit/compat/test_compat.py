@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import subprocess
 import sys
 import types
@@ -97,6 +98,16 @@ def test_modules_of_tallow_that_pytorch_does_not_have_stay_out(torch: Any) -> No
     assert torch.ops is not tl.ops
     assert not hasattr(torch.nn, "convolution")
     assert "functions" not in dir(torch)
+
+
+def test_vars_of_a_module_are_its_names(torch: Any) -> None:
+    assert vars(torch.optim)["Adam"] is tl.optim.Adam
+    assert {"Bernoulli", "Normal"} <= torch.distributions.__dict__.keys()
+
+
+def test_a_distribution_named_torch_has_a_version(torch: Any) -> None:
+    assert importlib.metadata.version("torch") == torch.__version__
+    assert "torch" in {distribution.name for distribution in importlib.metadata.distributions()}
 
 
 def test_a_setting_is_set_on_tallow(torch: Any) -> None:

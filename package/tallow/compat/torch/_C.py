@@ -182,3 +182,7 @@ _functorch = SimpleNamespace(
     _add_batch_dim=absent("torch._C._functorch._add_batch_dim", "use torch.func.vmap"),
     _remove_batch_dim=absent("torch._C._functorch._remove_batch_dim", "use torch.func.vmap"),
 )
+TensorType, FloatType, IntType = (
+    absent(f"torch._C.{name}", "it is a type of TorchScript; use torch.Tensor")
+    for name in ("TensorType", "FloatType", "IntType")
+)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow
+from tallow.compat.torch._C import TensorType
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
 
@@ -88,6 +89,7 @@ __all__ = [
     "SymBool",
     "SymFloat",
     "SymInt",
+    "TensorType",
     "_assert_async",
     "_check",
     "_check_index",

@@ -1,0 +1,1 @@
+"""torch.nn.modules: the files of `torch.nn`."""

@@ -1,4 +1,7 @@
-"""Kernels only change speed: the unit tests pass with the array implementations alone."""
+"""Kernels only change speed: the unit tests pass with the array implementations alone.
+
+Parts in plain Python are repeated as a sample, see `support.repeated`.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +9,40 @@ import os
 import sys
 from pathlib import Path
 
-from support import subsuite
+from support import repeated, subsuite
 from support.paths import ROOT
 
 # Files whose tests compute nothing, compile kernels, or repeat what is computed elsewhere. So do tests that start
 # processes, such as those of commands: what these compute, others compute in the process of the tests.
 ELSEWHERE = (
-    "site/test_bytecode.py",
-    "site/test_offers.py",
-    "site/test_static_server.py",
-    "site/test_shared_module.py",
-    "site/test_snapshot.py",
-    "compiler/test_cases.py",
-    "data/test_workers.py",
-    "generation/test_constrain_grammars.py",
-    "hub/test_hub.py",
-    "keras/test_hostile_h5.py",
-    "kernels/test_build.py",
-    "text",
+    *("data/test_workers.py", "generation/test_constrain_grammars.py", "hub", "keras/test_hostile_h5.py"),
+    *("kernels/test_build.py", "models/test_bounds.py", "site", "text"),
 )
+SAMPLED = ("test_fuzz.py", *(part for part in repeated.PURE_PYTHON if not part.startswith("text/")))
+# Tests about things no kernel computes; tests of the C functions themselves run.
+SKIPS = {
+    "kernels are switched off": 0.01,
+    "natively NumPy's BLAS multiplies": 0.001,
+    "no real data": 0.1,
+    "workers are for WASM": 0.001,
+}
+
+
+def without_kernels(*arguments: str, folder: Path) -> subsuite.Outcome:
+    junit = folder / "junit.xml"
+    command = [sys.executable, "-m", "pytest", *arguments, "-m", "not native", *repeated.ignored(ELSEWHERE)]
+    env = os.environ | {"TALLOW_KERNELS": "off", "OMP_NUM_THREADS": "1"}
+    options = ["-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
+    return subsuite.run([*command, *options], junit, env=env, cwd=ROOT, timeout_s=1200)
 
 
 def test_unit_suite_without_kernels(tmp_path: Path, account_for: subsuite.AccountFor) -> None:
-    junit = tmp_path / "junit.xml"
-    command = [sys.executable, "-m", "pytest", "tests/unit", "-q", "-p", "no:cacheprovider", f"--junitxml={junit}"]
-    command += ["-m", "not native", *(f"--ignore=tests/unit/{path}" for path in ELSEWHERE)]
-    env = os.environ | {"TALLOW_KERNELS": "off", "OMP_NUM_THREADS": "1"}
-    outcome = subsuite.run(command, junit, env=env, cwd=ROOT, timeout_s=1200)
-    # tests about things no kernel computes; tests of the C functions themselves run
-    skips = {"kernels are switched off": 0.01, "natively NumPy's BLAS multiplies": 0.001, "no real data": 0.1}
-    skips["workers are for WASM"] = 0.001
-    account_for("with kernels off", outcome, skips)
+    outcome = without_kernels("tests/unit", *repeated.ignored(SAMPLED), folder=tmp_path)
+    account_for("with kernels off", outcome, SKIPS)
     assert outcome.kernels == "off"
+
+
+def test_sample_of_parts_in_plain_python(tmp_path: Path, account_for: subsuite.AccountFor) -> None:
+    outcome = without_kernels(*repeated.sampled(SAMPLED), folder=tmp_path)
+    account_for("of parts in plain Python with kernels off", outcome, SKIPS)
+    assert outcome.passed > 300

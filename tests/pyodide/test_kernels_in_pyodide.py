@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support import subsuite
+from support import repeated, subsuite
 from tests.pyodide.conftest import SKIPS, InPyodide
 
 FILES = (
@@ -16,6 +16,6 @@ def test_kernels_on_plain_memory(in_pyodide: InPyodide, account_for: subsuite.Ac
     files = [f"tests/unit/kernels/test_{name}.py" for name in FILES]
     files += [f"tests/unit/kernels/blocks/test_{name}.py" for name in BLOCKS]
     files.append("tests/unit/kernels/quantized/test_quantized_linear.py")
-    outcome = in_pyodide(*files, "tests/unit/core", from_snapshot=True)
+    outcome = in_pyodide(*files, "tests/unit/core", *repeated.ignored(), from_snapshot=True)
     account_for("of the kernels in Pyodide on plain memory", outcome, SKIPS)
     assert outcome.kernels == "wasm relaxed-simd"

@@ -1,6 +1,6 @@
 """Run a pytest suite in another process and account for each of its tests in this one.
 
-The unit tests run three times: in this process, with kernels off, and inside Pyodide. The latter two are separate
+The unit tests run in this process, and most of them also with kernels off and inside Pyodide. These are separate
 processes that report JUnit XML, so that their counts are shown and no failure is lost. The caller names the allowed
 reasons for skips and their share: a suite that skips everything has tested nothing.
 """

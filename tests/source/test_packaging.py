@@ -234,6 +234,8 @@ def test_pages_install_the_same_files_from_each_source(
     assert {"tallow_cuda/__init__.py", "tallow/models/built_in/stories/model.safetensors", *WASM} <= for_pages
     with zipfile.ZipFile(wheel_path) as archive:
         assert archive.testzip() is None
+        *packed, _, _ = archive.namelist()  # WHEEL and RECORD are last
+    assert packed == sorted(packed)  # so it is the same wheel, of which sites keep the bytecode and the snapshot
 
 
 def test_pages_install_the_same_files_from_an_installed_package(

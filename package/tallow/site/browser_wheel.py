@@ -34,7 +34,9 @@ def pack_wheel(folder: Path, source: Path | None = None) -> Path:
 
     Raises:  SiteError if the source lacks files that a page needs
     """
-    files = {name: data for name, data in (_running() if source is None else _unpacked(source)) if _is_for_pages(name)}
+    found = _running() if source is None else _unpacked(source)
+    # In order, so that both sources give the same wheel: what sites make of it is cached by its bytes.
+    files = {name: data for name, data in sorted(found) if _is_for_pages(name)}
     if not any(name.endswith(".wasm") for name in files):
         raise SiteError(f"{source or 'tallow'} has no WASM kernels", hint="install tallow from a wheel: pip install .")
     (metadata,) = (name for name in files if name.endswith("METADATA"))

@@ -26,7 +26,8 @@ from typing import Any
 
 import tallow
 from tallow.io.whole_folder import replaced_folder
-from tallow.site.build import CDN, ENTRY, MARKDOWN_CDN, TOKENIZERS_CDN
+from tallow.site.build import ENTRY, LIBRARIES
+from tallow.site.page_heads import ALL, policy
 
 ROOT = Path(__file__).resolve().parent.parent
 # The pages written by hand: section of the menu, title in the menu, source.
@@ -167,7 +168,7 @@ def settings(docs: Path, theme: Path, out: Path, site: str) -> dict[str, Any]:
             "site": site,
             "version": tallow.__version__,
             "folded": list(MENUS),
-            "scripts": [CDN, TOKENIZERS_CDN, *MARKDOWN_CDN.values()],
+            "policy": policy({ALL, "demo", "tokenizers", "markdown"}, LIBRARIES),
         },
         "nav": menu(),
     }

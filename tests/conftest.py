@@ -162,9 +162,10 @@ def built_site(
 
 @pytest.fixture(scope="session")
 def docs_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the documentation site."""
+    """Build the documentation of a site. Other processes of the run use the same files: do not change them."""
     pytest.importorskip("mkdocs")
-    return builds.docs(tmp_path_factory.mktemp("docs") / "site")
+    build = lambda folder: builds.docs(folder / "docs", "--site", "../")  # noqa: E731
+    return builds.once(tmp_path_factory, "docs", build) / "docs"
 
 
 @pytest.fixture(scope="session")

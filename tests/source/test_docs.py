@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support import builds
 from support.links import dead_links
 from support.paths import ROOT
 
@@ -95,10 +100,19 @@ def test_menu_has_every_guide(script: ModuleType) -> None:
     assert {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")} <= set(listed)
 
 
-def test_site_without_a_runtime_has_no_run_buttons(docs_site: Path) -> None:
-    page = (docs_site / "docs" / "getting-started" / "index.html").read_text(encoding="utf-8")
-    assert "runnable" not in page
-    assert "run.js" not in page
+@pytest.mark.parametrize("site", ["", "../"])
+def test_only_a_site_has_run_buttons(script: ModuleType, site: str, tmp_path: Path) -> None:
+    """On a page alone, without the reference."""
+    docs, theme = tmp_path / "docs", shutil.copytree(ROOT / "docs" / "theme", tmp_path / "theme")
+    docs.mkdir()
+    (docs / "index.md").write_text("# A page\n", encoding="utf-8")
+    settings = script.settings(docs, theme, tmp_path / "out", site) | {"nav": [{"A page": "index.md"}]}
+    (tmp_path / "mkdocs.yml").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", tmp_path / "mkdocs.yml"]
+    subprocess.run(command, check=True)
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert ("run.js" in page) == ("Demos" in page) == bool(site)
+    assert "script-src 'self'" in page
 
 
 def test_the_site_has_guides_and_a_reference(docs_site: Path) -> None:
@@ -106,8 +120,10 @@ def test_the_site_has_guides_and_a_reference(docs_site: Path) -> None:
     assert (docs_site / "api" / "tallow.nn" / "index.html").exists()
 
 
-def test_the_site_has_no_dead_links(docs_site: Path) -> None:
-    assert dead_links(docs_site) == []
+def test_the_site_has_no_dead_links(docs_site: Path, tmp_path: Path) -> None:
+    builds.linked_copy(docs_site, tmp_path / "docs")
+    (tmp_path / "index.html").touch()  # of the site around it
+    assert dead_links(tmp_path) == []
 
 
 def test_dead_links_are_detected(tmp_path: Path) -> None:

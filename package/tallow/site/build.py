@@ -106,6 +106,7 @@ MARKDOWN_CDN = {
     MARKED: f"{NPM_CDN}marked@{MARKED_VERSION}/lib/{MARKED_FILE}",
     DOMPURIFY: f"{NPM_CDN}dompurify@{DOMPURIFY_VERSION}/dist/{DOMPURIFY_FILE}",
 }
+LIBRARIES = {"pyodide": CDN, "tokenizers": TOKENIZERS_CDN, "markdown": " ".join(MARKDOWN_CDN.values())}
 
 
 @contextmanager
@@ -150,7 +151,7 @@ def build_site(
     # Both belong at the root: the front page, and a service worker, whose folder is its scope.
     for name in (ENTRY, "service-worker.js"):
         (out / "web" / name).rename(out / name)
-    write_heads(out, {"pyodide": CDN, "tokenizers": TOKENIZERS_CDN, "markdown": " ".join(MARKDOWN_CDN.values())})
+    write_heads(out, LIBRARIES)
     worker = out / "web" / "worker.js"
     worker.write_text(join_modules(worker), encoding="utf-8")
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import START_MS
-from tests.browser.consoles import Console
 from tests.browser.sentence_folder import write_sentence_folder
 
 DEMO = [sys.executable, "-m", "tallow", "demo"]
@@ -76,13 +75,6 @@ def test_demo_serves_the_encoders_of_a_folder(page: Page, url: str) -> None:
     page.get_by_test_id("query").fill("dog")
     page.get_by_test_id("embed").click()
     expect(page.get_by_test_id("results").locator("li")).to_have_count(2, timeout=START_MS)
-
-
-def test_cuda_is_available_returns_false_in_a_tab(page: Page, url: str) -> None:
-    """The page has every package that tallow imports: the answer is False, without an error."""
-    console = Console(page).open(url)
-    install = "import tallow.compat; tallow.compat.install_torch()\n"
-    assert console.run(f"{install}import torch\nprint(torch.cuda.is_available())") == "False\n"
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

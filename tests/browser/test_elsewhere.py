@@ -52,23 +52,21 @@ def pyscript() -> Path:
     return modules
 
 
-@pytest.mark.parametrize("module", ["pyodide.mjs", "pyodide-shared.mjs"])
 def test_pyscript_page_of_the_guide(
-    page: Page, pyscript: Path, pyodide_dir: Path, pure_wheel: Path, tmp_path: Path, module: str
+    page: Page, pyscript: Path, pyodide_dir: Path, pure_wheel: Path, tmp_path: Path
 ) -> None:
-    """With local copies in place of the CDN and the host."""
+    """With local copies in place of the CDN and the host, and the module of docs/threads.md."""
     (tmp_path / "core").symlink_to(pyscript)
     builds.pyodide_with_threads(tmp_path / "pyodide", pyodide_dir)
     shutil.copy(pure_wheel, tmp_path)
     with serving_plainly(tmp_path, ISOLATED) as host:
         text = CDN.sub("core/", PYSCRIPT_PAGE).replace("https://HOST/", host.url)
         text = text.replace("dim=0))", "dim=0), tl.kernels.info().summary)")
-        config = json.dumps({"interpreter": f"{host.url}pyodide/{module}"})[1:-1]
+        config = json.dumps({"interpreter": f"{host.url}pyodide/pyodide-shared.mjs"})[1:-1]
         (tmp_path / "index.html").write_text(text.replace("config='{", f"config='{{{config}, "), encoding="utf-8")
         page.goto(host.url)
         expect(page.locator("body")).to_contain_text("tensor([0.2689, 0.7311])", timeout=START_MS)
-        expected = "2 threads" if "shared" in module else "1 thread: no threads are offered"
-        expect(page.locator("body")).to_contain_text(expected)
+        expect(page.locator("body")).to_contain_text("2 threads")
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,6 @@ import micropip
 await micropip.install(url)
 import tallow as tl
 from tallow import kernels
-f"{(tl.ones(3) @ tl.ones(3)).item()} {kernels.info().library}"
+f"{(tl.ones(3) @ tl.ones(3)).item()} {kernels.info().summary}"
 `);
 console.log(said);

@@ -23,3 +23,4 @@ def test_micropip_installs_the_wheel(node: str, pyodide_dir: Path, pure_wheel: P
     value, kernels = process.stdout.splitlines()[-1].split(maxsplit=1)  # micropip prints what it loads
     assert float(value) == 3.0
     assert kernels.startswith("wasm ")
+    assert "1 thread: no threads are offered" in kernels

@@ -388,12 +388,13 @@ def test_link_opens_the_console(page: Page, site: str) -> None:
     expect(notebook.prompt).to_be_visible()
 
 
-def test_phone_needs_no_sideways_scroll(browser: Browser, site: str) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740})
-    notebook = Notebook(context.new_page()).show(site)
+def test_phone_needs_no_sideways_scroll(notebook: Notebook) -> None:
+    desktop = notebook.page.viewport_size
+    assert desktop
+    notebook.page.set_viewport_size({"width": 360, "height": 740})
     notebook.fill(
         "print('x' * 500)\ntl.ones(900, 900)", "import matplotlib.pyplot as plt\nplt.figure(figsize=(20, 2));"
     ).run_all()
     expect(notebook.result(1).locator("img")).to_have_count(1)
     assert notebook.page.evaluate("document.documentElement.scrollWidth") == 360
-    context.close()
+    notebook.page.set_viewport_size(desktop)

@@ -45,6 +45,11 @@ def test_torch_is_tallow(console: Console) -> None:
     )
 
 
+def test_cuda_is_available_returns_false_in_a_tab(console: Console) -> None:
+    """The page has every package that tallow imports: the answer is False, without an error."""
+    assert console.run("import torch\ntorch.cuda.is_available()") == "False\n"
+
+
 def test_matplotlib_loads_when_imported_and_draws(console: Console) -> None:
     cell = console.run("import matplotlib.pyplot as plt\nplt.figure(figsize=(2, 1), facecolor='red')\nplt.show()")
     assert "Loading matplotlib." in cell

@@ -326,10 +326,10 @@ def watch_decoder(page: Page) -> None:
     """)
 
 
-@pytest.mark.parametrize("tag", [b"", b"ID3\4\0\0\0\0\1\0" + bytes(128)], ids=["plain", "ID3"])
-def test_a_flac_that_hides_its_length_is_decoded_in_parts(tag: bytes, page: Page, site: str, tmp_path: Path) -> None:
-    """At once, 40 minutes of one channel are 150 MB, and a small file can have hundreds of hours."""
-    frames = 600
+def test_a_flac_that_hides_its_length_is_decoded_in_parts(page: Page, site: str, tmp_path: Path) -> None:
+    """Here 13 minutes. At once, 40 minutes of one channel are 150 MB, and a small file can have hundreds of hours."""
+    frames = 200
+    tag = b"ID3\4\0\0\0\0\1\0" + bytes(128)
     (tmp_path / "lies.flac").write_bytes(tag + flac_of_silence(frames, says=16000))
     watch_decoder(page)
     samples = decode(page, site, tmp_path / "lies.flac")
@@ -358,8 +358,8 @@ def test_parts_of_an_ogg_are_where_they_belong(subtype: str, rate: int, page: Pa
 
 
 def test_an_ogg_that_hides_its_length_is_decoded_in_parts(page: Page, site: str, tmp_path: Path) -> None:
-    """Packets of two bytes that last 120 ms: an hour in 90 kB, of which the positions of its pages say a second."""
-    packets = 30_000
+    """Packets of two bytes that last 120 ms: 20 minutes in 30 kB, of which the positions of its pages say a second."""
+    packets = 10_000
     (tmp_path / "lies.ogg").write_bytes(opus_of_silence(packets, says=48_000))
     watch_decoder(page)
     samples = decode(page, site, tmp_path / "lies.ogg")

@@ -120,6 +120,7 @@ OWN = {
     "torch.nn.modules.instancenorm._InstanceNorm": "tallow.nn.channel_normalization:_InstanceNorm",
     "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
     "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
+    "torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX": "tallow.nn.stateful:EXTRA_STATE",
     "torch.nn.modules.module._IncompatibleKeys": "tallow.nn.state:IncompatibleKeys",
     "torch.nn.utils.spectral_norm": "tallow.nn.utils.spectral_norm:spectral_norm",
     "torch.nn.utils.weight_norm": "tallow.nn.utils.weight_norm:weight_norm",

@@ -45,11 +45,13 @@ def shared_array(shape: Sequence[int], dtype: np.dtype[Any]) -> np.ndarray[Any, 
     return mapped_array(file, shape, dtype)
 
 
-def mapped_array(file: int, shape: Sequence[int], dtype: np.dtype[Any], offset: int = 0) -> np.ndarray[Any, Any]:
-    """Return an array over the memory of an open file, which it closes at its end."""
+def mapped_array(
+    file: int, shape: Sequence[int], dtype: np.dtype[Any], offset: int = 0, strides: Sequence[int] | None = None
+) -> np.ndarray[Any, Any]:
+    """Return an array over the memory of an open file, which it closes at its end. Offset and strides are in bytes."""
     mapping = SharedMap(file, 0)
     mapping.shared_file = file
-    return np.ndarray(tuple(shape), dtype, mapping, offset)
+    return np.ndarray(tuple(shape), dtype, mapping, offset, None if strides is None else tuple(strides))
 
 
 def shared_map(array: np.ndarray[Any, Any]) -> SharedMap | None:

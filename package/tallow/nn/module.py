@@ -393,6 +393,10 @@ class Module(Hooked, Stateful):
             tensor.array = devices.get_backend(target.type).module.empty(tensor.array.shape, tensor.dtype.storage)
         return self
 
+    def share_memory(self: M) -> M:
+        """Move parameters and buffers to memory that processes share, see `Tensor.share_memory_`."""
+        return self._apply(lambda t: t.share_memory_())
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Do nothing; call `tl.compile(module)` instead. Accepts the arguments of torch.nn.Module.compile."""
 

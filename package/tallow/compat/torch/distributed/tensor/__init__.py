@@ -1,13 +1,13 @@
 """torch.distributed.tensor: tensors that are divided among processes."""
 
 from tallow.compat.absent import absent
+from tallow.compat.torch.distributed.tensor.placement_types import Partial as Partial
+from tallow.compat.torch.distributed.tensor.placement_types import Placement as Placement
+from tallow.compat.torch.distributed.tensor.placement_types import Replicate as Replicate
+from tallow.compat.torch.distributed.tensor.placement_types import Shard as Shard
 
 _HINT = "use DistributedDataParallel, or the layers of tallow.nn.parallel"
 DTensor = absent("torch.distributed.tensor.DTensor", _HINT)
-Placement = absent("torch.distributed.tensor.Placement", _HINT)
-Shard = absent("torch.distributed.tensor.Shard", _HINT)
-Replicate = absent("torch.distributed.tensor.Replicate", _HINT)
-Partial = absent("torch.distributed.tensor.Partial", _HINT)
 distribute_tensor = absent("torch.distributed.tensor.distribute_tensor", _HINT)
 distribute_module = absent("torch.distributed.tensor.distribute_module", _HINT)
 empty = absent("torch.distributed.tensor.empty", _HINT)

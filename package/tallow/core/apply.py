@@ -348,7 +348,9 @@ def _write(name: str, target: Tensor, value: Any) -> None:
 
 
 def is_writable(array: Array) -> bool:
-    """Return whether the memory may be written, and each element has its own."""
+    """Return whether the memory may be written, and each element has its own. Writes to device "meta" are dropped."""
+    if type(array) is not _ndarray and devices.device_type_of(array) == "meta":
+        return True
     return getattr(array.flags, "writeable", True) and not has_overlap(array)  # CuPy has no such flag
 
 

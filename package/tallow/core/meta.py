@@ -1,18 +1,24 @@
 """Device "meta": tensors with a shape and a dtype, and no memory.
 
-A model created on it uses no memory. Loading a checkpoint replaces these arrays with those of the file. Computing with
-a tensor that is still on this device raises DeviceError, so a weight that was never loaded does not go unnoticed.
+A model created on it uses no memory. Loading a checkpoint replaces these arrays with those of the file. An op on
+tensors of this device has a result on it: element by element by the rules of shapes and dtypes, in microseconds; other
+functions of NumPy run on zeros. Reading a value raises DeviceError, as do ops with a tensor of another device, so a
+weight that was never loaded does not go unnoticed.
 """
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tallow import devices
+from tallow.core.trees import map_leaves
 from tallow.errors import DeviceError, ShapeError
 from tallow.kernels.table import PREFERENCE
 
@@ -20,11 +26,76 @@ from tallow.kernels.table import PREFERENCE
 class MetaArray(np.ndarray[Any, Any]):
     """An array of any shape with one element, repeated by strides of zero."""
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> NoReturn:
-        raise _no_data(ufunc.__name__)
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and ufunc.signature is None and kwargs.keys() <= {"out", "dtype", "casting", "subok"}:
+            samples = [_sample(x) for x in inputs]
+            (out,) = kwargs.pop("out", (None,))
+            results = ufunc(*samples, **kwargs)
+            shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
+            return out if out is not None else _map(lambda r: empty(shape, r.dtype), results)
+        if ufunc is np.matmul and method == "__call__":
+            return _product(*inputs)
+        return on_zeros(getattr(ufunc, method), *inputs, **kwargs)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> NoReturn:
-        raise _no_data(func.__name__)
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return on_zeros(func, *args, **kwargs)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write nothing: there are no values."""
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> MetaArray:
+        """Return an array of another dtype."""
+        return empty(self.shape, dtype)
+
+    def copy(self, order: Any = "C") -> MetaArray:
+        """Return an array like this one."""
+        return empty(self.shape, self.dtype)
+
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> MetaArray:
+        """Return an array of another shape and as many elements."""
+        sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        known = math.prod(n for n in sizes if n >= 0)
+        wanted = tuple(self.size // known if n < 0 and known else n for n in sizes)
+        if math.prod(wanted) != self.size:
+            raise ValueError(f"cannot reshape array of size {self.size} into shape {tuple(sizes)}")
+        same = np.lib.stride_tricks.as_strided(self, wanted, (0,) * len(wanted), subok=True, writeable=False)
+        return same.view(MetaArray)  # of the same memory, as a view
+
+
+def _sample(x: Any) -> Any:
+    """Return one element of an array, by which a ufunc chooses the dtype of its result."""
+    return np.ones((), x.dtype)[()] if isinstance(x, np.ndarray | np.generic) else x
+
+
+def _map(function: Callable[[Any], Any], results: Any) -> Any:
+    return tuple(map(function, results)) if isinstance(results, tuple) else function(results)
+
+
+def _product(a: Any, b: Any) -> MetaArray:
+    """Return the product of matrices, of the shape that matmul gives."""
+    if a.ndim < 2 or b.ndim < 2:
+        return on_zeros(np.matmul, a, b)
+    if a.shape[-1] != b.shape[-2]:
+        raise ShapeError(f"matmul: {tuple(a.shape)} and {tuple(b.shape)}", hint="transpose one operand with .mT")
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a.dtype, b.dtype))
+
+
+def on_zeros(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return what a function makes of zeros in the place of tensors without values: arrays without values again."""
+
+    def zeros(x: Any) -> Any:
+        return np.ndarray.view(x, np.ndarray) if isinstance(x, MetaArray) else x
+
+    out = kwargs.pop("out", None)
+    results = function(*map_leaves(zeros, list(args)), **map_leaves(zeros, kwargs))
+    if out is not None:
+        return out[0] if isinstance(out, tuple) and len(out) == 1 else out
+
+    def without_values(x: Any) -> Any:
+        return empty(x.shape, x.dtype) if isinstance(x, np.ndarray | np.generic) else x
+
+    return map_leaves(without_values, results)
 
 
 def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
@@ -33,6 +104,27 @@ def empty(shape: tuple[int, ...], dtype: Any) -> MetaArray:
         return np.broadcast_to(np.zeros((), dtype), shape).view(MetaArray)
     except ValueError as error:
         raise ShapeError(f"a tensor of shape {shape} exceeds what this platform can address: {error}") from error
+
+
+def full(shape: Any, fill_value: Any = 0, dtype: Any = None) -> MetaArray:
+    """Return an array with this shape and dtype, by default that of the value."""
+    return empty(
+        (shape,) if isinstance(shape, int) else tuple(shape), np.asarray(fill_value).dtype if dtype is None else dtype
+    )
+
+
+def zeros(shape: Any, dtype: Any = float) -> MetaArray:
+    """Return an array with this shape and dtype."""
+    return full(shape, dtype=dtype)
+
+
+def like(array: Any, *_: Any, dtype: Any = None, shape: Any = None) -> MetaArray:
+    """Return an array with the shape and dtype of another, or those that are given."""
+    return full(array.shape if shape is None else shape, dtype=array.dtype if dtype is None else dtype)
+
+
+ones = zeros
+empty_like = zeros_like = ones_like = full_like = like
 
 
 def _no_data(what: str) -> DeviceError:
@@ -69,6 +161,10 @@ def register() -> None:
     PREFERENCE["meta"] = ()
 
 
-def __getattr__(name: str) -> NoReturn:
-    """Raise DeviceError for any function that an op looks up in its array module."""
-    raise AttributeError(name) if name.startswith("__") else _no_data(name)
+def __getattr__(name: str) -> Any:
+    """Return NumPy's function of this name, for arrays without values."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    value = getattr(np, name)
+    is_class = isinstance(value, type)
+    return partial(on_zeros, value) if callable(value) and not is_class and not isinstance(value, np.ufunc) else value

@@ -1,0 +1,55 @@
+"""Device "meta": ops give shapes and dtypes, as PyTorch's do, and no values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow.errors import DeviceError, ShapeError
+from tallow.nn import functional as F
+
+X, W = tl.empty(4, 6, device="meta"), tl.empty(5, 6, device="meta")
+IMAGES = tl.empty(2, 3, 8, 8, device="meta")
+INDEX = tl.zeros(4, 2, dtype=tl.int64, device="meta")
+CALLS: dict[str, tuple[Callable[[], Any], tuple[int, ...], Any]] = {
+    "add": (lambda: X + X[:1], (4, 6), tl.float32),
+    "compare": (lambda: X > 0, (4, 6), tl.bool),
+    "divide integers": (lambda: tl.arange(4, device="meta") / 2, (4,), tl.float32),
+    "linear": (lambda: F.linear(X, W), (4, 5), tl.float32),
+    "softmax": (lambda: X.double().softmax(-1), (4, 6), tl.float64),
+    "mean": (lambda: X.mean(0, keepdim=True), (1, 6), tl.float32),
+    "cat": (lambda: tl.cat([X, X], 1), (4, 12), tl.float32),
+    "view": (lambda: X.view(2, -1), (2, 12), tl.float32),
+    "index": (lambda: X[1:, ::2], (3, 3), tl.float32),
+    "where": (lambda: tl.where(X > 0, X, 0.0), (4, 6), tl.float32),
+    "layer_norm": (lambda: F.layer_norm(X, (6,)), (4, 6), tl.float32),
+    "conv2d": (lambda: F.conv2d(IMAGES, tl.empty(4, 3, 3, 3, device="meta"), stride=2), (2, 4, 3, 3), tl.float32),
+    "attention": (lambda: F.scaled_dot_product_attention(IMAGES, IMAGES, IMAGES), (2, 3, 8, 8), tl.float32),
+    "embedding": (lambda: F.embedding(INDEX, W), (4, 2, 6), tl.float32),
+    "gather": (lambda: X.gather(1, INDEX), (4, 2), tl.float32),
+    "in place": (lambda: X.clone().add_(1), (4, 6), tl.float32),
+    "einsum": (lambda: tl.einsum("ij,kj->ik", X, W), (4, 5), tl.float32),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ops_give_shapes_and_dtypes(name: str) -> None:
+    call, shape, dtype = CALLS[name]
+    result = call()
+    assert (tuple(result.shape), result.dtype, result.device.type) == (shape, dtype, "meta")
+
+
+def test_no_memory_and_no_values() -> None:
+    huge = tl.zeros(200_000, 200_000, device="meta")
+    product = (huge @ huge.T).exp() + tl.ones(200_000, device="meta")
+    assert product.shape == (200_000, 200_000)
+    assert not any(product.array.strides)
+    with pytest.raises(ShapeError):
+        huge @ X
+    with pytest.raises(DeviceError):
+        product[0, 0].item()
+    with pytest.raises(DeviceError):
+        X + tl.ones(6)  # a tensor of another device

@@ -6,6 +6,8 @@ For another one, see src/norm/softmax_columns_f32.c.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -52,14 +54,6 @@ def log_softmax_backward(g: Array, y: Array) -> Array:
 
 FEWEST_COLUMNS = 16  # adjacent ones; fewer are faster as rows of a transposed copy
 
-_columns = {
-    name: function(f"tl_{name}_f32", None, *[POINTER] * operands, *[SIZE] * 4)
-    for name, operands in {
-        "softmax_columns": 2, "log_softmax_columns": 2,
-        "softmax_columns_backward": 3, "log_softmax_columns_backward": 3,
-    }.items()
-}  # fmt: skip
-
 
 def float32_columns(x: Array, dim: int) -> bool:
     """A contiguous float32 array that is not empty, with at least 16 elements after `dim`."""
@@ -71,35 +65,29 @@ def two_of_float32_columns(g: Array, y: Array, dim: int) -> bool:
     return two_float32_arrays(g, y) and float32_columns(y, dim) and is_plain(g)
 
 
-def _compute(name: str, work: float, dim: int, *operands: Array) -> Array:
-    x = operands[0]
-    n, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
-    if any(a.shape != x.shape for a in operands) or not x.size:
-        raise ShapeError(f"{name}: {[a.shape for a in operands]} differ or are empty")
-    y = np.empty(x.shape, FLOAT32)
-    by_range(_columns[name], (y, *map(contiguous, operands)), x.size // n, work * x.size, n, inner)
-    return y
+def _column_kernel(name: str, operands: int, work: float) -> Callable[..., Array]:
+    """Return the kernel of so many arrays of one shape and of an axis that is not the last."""
+    c_function = function(f"tl_{name}_f32", None, *[POINTER] * (1 + operands), *[SIZE] * 4)
+
+    def kernel(*args: Any) -> Array:
+        *arrays, dim = args
+        x = arrays[0]
+        if any(a.shape != x.shape for a in arrays) or not x.size:
+            raise ShapeError(f"{name}: {[a.shape for a in arrays]} differ or are empty")
+        n, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
+        y = np.empty(x.shape, FLOAT32)
+        by_range(c_function, (y, *map(contiguous, arrays)), x.size // n, work * x.size, n, inner)
+        return y
+
+    return kernel
 
 
-@kernel("softmax_columns", BACKEND, accepts=float32_columns)
-def softmax_columns(x: Array, dim: int) -> Array:
-    """Return softmax over an axis that is not the last.  Shapes: x (..., N, ...) -> the same."""
-    return _compute("softmax_columns", EXPONENTIAL, dim, x)
-
-
-@kernel("log_softmax_columns", BACKEND, accepts=float32_columns)
-def log_softmax_columns(x: Array, dim: int) -> Array:
-    """Return log_softmax over an axis that is not the last.  Shapes: x (..., N, ...) -> the same."""
-    return _compute("log_softmax_columns", EXPONENTIAL, dim, x)
-
-
-@kernel("softmax_columns_backward", BACKEND, accepts=two_of_float32_columns)
-def softmax_columns_backward(g: Array, y: Array, dim: int) -> Array:
-    """Return y ⊙ (g - Σ g y), the sum over `dim`.  Shapes: g, y (..., N, ...) -> the same."""
-    return _compute("softmax_columns_backward", 4.0, dim, g, y)
-
-
-@kernel("log_softmax_columns_backward", BACKEND, accepts=two_of_float32_columns)
-def log_softmax_columns_backward(g: Array, y: Array, dim: int) -> Array:
-    """Return g - exp(y) Σ g, the sum over `dim`.  Shapes: g, y (..., N, ...) -> the same."""
-    return _compute("log_softmax_columns_backward", EXPONENTIAL, dim, g, y)
+# softmax, log_softmax and their gradients over an axis that is not the last.  Shapes: x (..., N, ...) -> the same
+_softmax_columns = _column_kernel("softmax_columns", 1, EXPONENTIAL)
+_log_softmax_columns = _column_kernel("log_softmax_columns", 1, EXPONENTIAL)
+_softmax_columns_backward = _column_kernel("softmax_columns_backward", 2, 4.0)
+_log_softmax_columns_backward = _column_kernel("log_softmax_columns_backward", 2, EXPONENTIAL)
+kernel("softmax_columns", BACKEND, accepts=float32_columns)(_softmax_columns)
+kernel("log_softmax_columns", BACKEND, accepts=float32_columns)(_log_softmax_columns)
+kernel("softmax_columns_backward", BACKEND, accepts=two_of_float32_columns)(_softmax_columns_backward)
+kernel("log_softmax_columns_backward", BACKEND, accepts=two_of_float32_columns)(_log_softmax_columns_backward)

@@ -111,6 +111,13 @@ class Config:
         if not holds(value):
             raise ArgumentError(f"{type(self).__name__}: {name}={value!r}", hint=f"pass {expected}")
 
+    def check_heads(self, width: str, *heads: str, hint: str | None = None) -> None:
+        """Raise ArgumentError unless the fields `heads`, numbers of heads, divide the field `width`."""
+        for count in (getattr(self, name) for name in heads):
+            if getattr(self, width) % count:
+                what = f"{count} heads do not divide {width}={getattr(self, width)}"
+                raise ArgumentError(f"{type(self).__name__}: {what}", hint=hint)
+
     def check_layers(self, tensors: int, source: str) -> None:
         """Check before a model is built that a checkpoint has at least one tensor for each layer.
 

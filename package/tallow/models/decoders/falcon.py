@@ -96,10 +96,7 @@ class FalconConfig(DecoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.activation)
-        if self.hidden_size % self.num_attention_heads:
-            raise ArgumentError(
-                f"FalconConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}"
-            )
+        self.check_heads("hidden_size", "num_attention_heads")
         if self.num_attention_heads % self.kv_heads:
             raise ArgumentError(
                 f"FalconConfig: {self.kv_heads} key/value heads do not divide {self.num_attention_heads}"

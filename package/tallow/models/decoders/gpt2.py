@@ -20,7 +20,6 @@ import numpy as np
 from tallow import devices
 from tallow.core.creation import arange
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import rename
@@ -90,8 +89,7 @@ class GPT2Config(DecoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.activation_function)
-        if self.n_embd % self.n_head:
-            raise ArgumentError(f"GPT2Config: {self.n_head} heads do not divide n_embd={self.n_embd}")
+        self.check_heads("n_embd", "n_head")
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:

@@ -93,11 +93,9 @@ class LlamaConfig(DecoderConfig):
         self.require("head_dim", "an even integer or None", lambda value: value is None or value % 2 == 0)
         for name in ("rms_norm_eps", "rope_theta"):
             self.require(name, "a positive number", lambda value: value > 0)
-        if self.head_dim is None and self.hidden_size % self.num_attention_heads:
-            raise ArgumentError(
-                f"LlamaConfig: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}",
-                hint="pass head_dim if the heads' widths add up to something else",
-            )
+        if self.head_dim is None:
+            hint = "pass head_dim if the heads' widths add up to something else"
+            self.check_heads("hidden_size", "num_attention_heads", hint=hint)
         if self.num_attention_heads % self.num_key_value_heads:
             raise ArgumentError(
                 f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "

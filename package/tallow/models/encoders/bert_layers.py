@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from tallow.core.creation import arange, zeros
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Kind
 from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.models.activations import activation_named
@@ -71,10 +70,7 @@ class BertConfig(Config):
         super().__post_init__()
         activation_named(self.hidden_act)
         self.require("pad_token_id", f"an id below {self.vocab_size}", lambda pad: 0 <= pad < self.vocab_size)
-        if self.hidden_size % self.num_attention_heads:
-            raise ArgumentError(
-                f"{type(self).__name__}: {self.num_attention_heads} heads do not divide hidden_size={self.hidden_size}"
-            )
+        self.check_heads("hidden_size", "num_attention_heads")
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:

@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 from tallow.core.creation import arange, zeros
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Kind
 from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.models.activations import activation_named
@@ -69,8 +68,7 @@ class DistilBertConfig(Config):
         super().__post_init__()
         activation_named(self.activation)
         self.require("pad_token_id", f"an id below {self.vocab_size}", lambda pad: 0 <= pad < self.vocab_size)
-        if self.dim % self.n_heads:
-            raise ArgumentError(f"DistilBertConfig: {self.n_heads} heads do not divide dim={self.dim}")
+        self.check_heads("dim", "n_heads")
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:

@@ -23,7 +23,6 @@ from tallow.core.apply import apply
 from tallow.core.creation import arange, from_numpy, zeros
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import float32, float64
-from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape
 from tallow.models.pretrained import check_length
@@ -98,9 +97,7 @@ class BartConfig(Seq2SeqConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.activation_function)
-        for heads in (self.encoder_attention_heads, self.decoder_attention_heads):
-            if self.d_model % heads:
-                raise ArgumentError(f"{type(self).__name__}: {heads} heads do not divide d_model={self.d_model}")
+        self.check_heads("d_model", "encoder_attention_heads", "decoder_attention_heads")
 
 
 class BartEncoderLayer(CrossLayer):

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ShapeError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, Side, labels_of
 from tallow.models.encoders.bert_layers import BertIntermediate, BertSelfAttention
@@ -107,11 +107,7 @@ def grid_of(config: Any) -> tuple[int, int]:
 def check_sizes(config: Any) -> None:
     """Check the sizes that all these encoders have.  Raises: ArgumentError"""
     activation_named(config.hidden_act)
-    if config.hidden_size % config.num_attention_heads:
-        raise ArgumentError(
-            f"{type(config).__name__}: {config.num_attention_heads} heads do not divide "
-            f"hidden_size={config.hidden_size}"
-        )
+    config.check_heads("hidden_size", "num_attention_heads")
     if hasattr(config, "image_size"):
         config.require("patch_size", "at most image_size", lambda _: min(grid_of(config)) > 0)
 

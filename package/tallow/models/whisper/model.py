@@ -104,9 +104,7 @@ class WhisperConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.activation_function)
-        for heads in (self.encoder_attention_heads, self.decoder_attention_heads):
-            if self.d_model % heads:
-                raise ArgumentError(f"WhisperConfig: {heads} heads do not divide d_model={self.d_model}")
+        self.check_heads("d_model", "encoder_attention_heads", "decoder_attention_heads")
 
 
 @dataclass

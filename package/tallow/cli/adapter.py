@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tallow.cli.language_model import number
+from tallow.cli.language_model import number, positive_int
 from tallow.errors import ArgumentError
 from tallow.models.causal_lm import CausalLM
 from tallow.models.pretrained import PretrainedModel
@@ -36,13 +36,13 @@ def add_lora_options(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--lora-r",
-        type=number(int, "1 or more", lambda n: n >= 1),
+        type=positive_int,
         metavar="N",
         help=f"rank of the adapter (default: {DEFAULTS['lora_r']})",
     )
     group.add_argument(
         "--lora-alpha",
-        type=number(int, "1 or more", lambda n: n >= 1),
+        type=positive_int,
         metavar="N",
         help=f"the adapter is scaled by N / rank (default: {DEFAULTS['lora_alpha']})",
     )

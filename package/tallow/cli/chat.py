@@ -19,7 +19,7 @@ from tallow.cli.language_model import (
     add_loading_options,
     add_sampling_options,
     load_language_model,
-    number,
+    positive_int,
     sampler,
 )
 from tallow.cli.terminal import lines_of_stdin, print_text, report
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     chat.add_argument(
         "--max-tokens",
         metavar="N",
-        type=number(int, "1 or more", lambda n: n >= 1),
+        type=positive_int,
         help="maximum number of tokens per answer (default: limited by the model's context)",
     )
     add_constraint_options(parser)

@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 
 from tallow.cli.device import add_device_option
-from tallow.cli.language_model import number
+from tallow.cli.language_model import positive_int
 from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import one_line, print_json, report
 from tallow.errors import ImageError, escaped_line
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--top-k",
-        type=number(int, "1 or more", lambda k: k >= 1),
+        type=positive_int,
         default=5,
         metavar="K",
         help="number of labels per image, at most (default: %(default)s)",
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON object per image")
     parser.add_argument(
         "--batch-size",
-        type=number(int, "1 or more", lambda n: n >= 1),
+        type=positive_int,
         default=8,
         metavar="N",
         help="number of images per batch (default: %(default)s)",

@@ -11,7 +11,7 @@ import argparse
 import numpy as np
 
 from tallow.cli.device import add_device_option
-from tallow.cli.language_model import number
+from tallow.cli.language_model import positive_int
 from tallow.cli.progress import Progress
 from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import lines_of_stdin, print_json, report
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--batch-size",
-        type=number(int, "1 or more", lambda n: n >= 1),
+        type=positive_int,
         default=32,
         metavar="N",
         help="number of texts per batch (default: %(default)s)",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from tallow.cli.device import add_device_option
-from tallow.cli.language_model import number
+from tallow.cli.language_model import positive_int
 from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import prompt_from_stdin
 from tallow.core.creation import tensor
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--top-k",
-        type=number(int, "1 or more", lambda k: k >= 1),
+        type=positive_int,
         default=5,
         metavar="K",
         help="number of predictions per mask (default: %(default)s)",

@@ -25,8 +25,8 @@ from tallow.cli.language_model import (
     add_loading_options,
     add_sampling_options,
     load_text_model,
-    number,
     own_sampler,
+    positive_int,
     quantized,
     sampler,
 )
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     text.add_argument(
         "--steps",
         metavar="N",
-        type=number(int, "1 or more", lambda n: n >= 1),
+        type=positive_int,
         help="maximum number of tokens, the prompt of a language model included; limited by the model's context "
         f"(default: {STEPS}; of an encoder-decoder model its own)",
     )

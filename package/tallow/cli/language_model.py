@@ -166,3 +166,6 @@ def number(kind: Callable[[str], Any], expected: str, holds: Callable[[Any], boo
         return value
 
     return parse
+
+
+positive_int = number(int, "1 or more", lambda n: n >= 1)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number
+from tallow.cli.language_model import add_cache_option, add_loading_options, load_language_model, number, positive_int
 from tallow.cli.patient_stderr import patient_stderr
 from tallow.cli.terminal import report, unusable_address
 from tallow.distributed.mpi import is_launched, world
@@ -57,8 +57,6 @@ PREFIX_MIB = 512
 LENGTH = 4096  # the most tokens of a text by default, which bounds the memory of keys and values
 
 PRIVATE, SHARED, OFF = "private", "shared", "off"
-
-positive = number(int, "1 or more", lambda n: n >= 1)
 
 
 def _prefix_cache(text: str) -> str | int:
@@ -95,19 +93,19 @@ def _add_model_options(models: argparse._ArgumentGroup) -> None:
 
 def _add_limits(limits: argparse._ArgumentGroup) -> None:
     limits.add_argument(
-        "--slots", metavar="N", type=positive, default=8, help="texts to generate at once (default: %(default)s)"
+        "--slots", metavar="N", type=positive_int, default=8, help="texts to generate at once (default: %(default)s)"
     )
     limits.add_argument(
         "--queue",
         metavar="N",
-        type=positive,
+        type=positive_int,
         default=128,
         help="requests of a client that may wait (default: %(default)s)",
     )
     limits.add_argument(
         "--length",
         metavar="N",
-        type=positive,
+        type=positive_int,
         help=f"the most tokens of a text, prompt included (default: the model's context, at most {LENGTH})",
     )
     limits.add_argument(
@@ -121,7 +119,7 @@ def _add_limits(limits: argparse._ArgumentGroup) -> None:
     limits.add_argument(
         "--prefix-cache-mib",
         metavar="N",
-        type=positive,
+        type=positive_int,
         default=PREFIX_MIB,
         help="memory for keys and values of prompts (default: %(default)s)",
     )
@@ -133,18 +131,22 @@ def _add_limits(limits: argparse._ArgumentGroup) -> None:
     limits.add_argument(
         "--time-limit",
         metavar="S",
-        type=positive,
+        type=positive_int,
         help="end a text after S seconds, and refuse requests that wait for longer (default: no limit)",
     )
     limits.add_argument(
         "--max-body",
         metavar="MIB",
-        type=positive,
+        type=positive_int,
         default=32,
         help="the largest request with a file (default: %(default)s)",
     )
     limits.add_argument(
-        "--max-json", metavar="MIB", type=positive, default=4, help="the largest other request (default: %(default)s)"
+        "--max-json",
+        metavar="MIB",
+        type=positive_int,
+        default=4,
+        help="the largest other request (default: %(default)s)",
     )
     _add_connection_options(limits)
     add_cache_option(limits)
@@ -159,14 +161,14 @@ def _add_server_options(server: argparse._ArgumentGroup) -> None:
     server.add_argument(
         "--replicas",
         metavar="N",
-        type=positive,
+        type=positive_int,
         default=1,
         help="processes with the models, behind one address; they share the processors (default: %(default)s)",
     )
     server.add_argument(
         "--replica-timeout",
         metavar="S",
-        type=positive,
+        type=positive_int,
         default=TIMEOUT_S,
         help="start a replica again that has not answered for S seconds, or computes a step for ten times as long "
         "(default: %(default)g)",
@@ -201,7 +203,7 @@ def _add_server_options(server: argparse._ArgumentGroup) -> None:
     server.add_argument(
         "--drain-timeout",
         metavar="S",
-        type=positive,
+        type=positive_int,
         default=30,
         help="the most seconds to finish requests in progress at the end (default: %(default)s)",
     )
@@ -215,13 +217,13 @@ def _add_connection_options(limits: argparse._ArgumentGroup) -> None:
     limits.add_argument(
         "--connections",
         metavar="N",
-        type=positive,
+        type=positive_int,
         help="connections at once; further ones are refused (default: half of the files that a process may open)",
     )
     limits.add_argument(
         "--connections-per-address",
         metavar="N",
-        type=positive,
+        type=positive_int,
         help="connections of one address; behind a proxy all have the proxy's (default: half of --connections)",
     )
     waits = {

@@ -34,7 +34,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.cli.adapter import adapted, add_lora_options, lora_config
 from tallow.cli.device import add_device_option
-from tallow.cli.language_model import DTYPES, load_language_model, number
+from tallow.cli.language_model import DTYPES, load_language_model, number, positive_int
 from tallow.cli.terminal import report
 from tallow.errors import ArgumentError
 from tallow.hub import local_model
@@ -63,7 +63,6 @@ INNER_MULTIPLE = 16
 SIGNALLED = 128  # exit status of a run that a signal stopped, plus the signal's number
 
 non_negative_int = number(int, "0 or more", lambda n: n >= 0)
-positive_int = number(int, "1 or more", lambda n: n >= 1)
 non_negative = number(float, "0 or more", lambda x: 0 <= x < math.inf)
 
 

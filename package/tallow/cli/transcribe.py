@@ -19,7 +19,7 @@ from typing import Any
 
 from tallow.audio.limits import read_pipe
 from tallow.audio.sound import Sound
-from tallow.cli.language_model import DTYPES, add_loading_options, number
+from tallow.cli.language_model import DTYPES, add_loading_options, number, positive_int
 from tallow.cli.progress import Progress
 from tallow.cli.terminal import one_line, report, write_json
 from tallow.errors import ArgumentError, AudioError, MissingPackageError
@@ -33,7 +33,6 @@ from tallow.text.whisper import TASKS, WhisperTokenizer
 STDIN = "-"
 FAILED = 1
 
-positive_int = number(int, "1 or more", lambda n: n >= 1)
 threshold = number(float, "a number", lambda n: n == n)
 
 

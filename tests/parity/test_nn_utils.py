@@ -194,9 +194,9 @@ def test_fused_batch_normalization() -> None:
         fused = fusion.fuse_conv_bn_eval(layers[1], bn)(x), fusion.fuse_linear_bn_eval(layers[0], bn)(y)
         for mine, expected in zip(fused, (bn(layers[1](x)), bn(layers[0](y))), strict=True):
             np.testing.assert_allclose(mine.detach(), expected.detach(), rtol=1e-9)
-        statistics = bn.running_mean, bn.running_var, bn.eps, None, bn.bias
+        statistics = bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
         folded = lib.nn.utils.fusion.fuse_linear_bn_weights(layers[0].weight, None, *statistics)
-        unscaled = lib.nn.functional.batch_norm(y @ layers[0].weight.T, *statistics[:2], None, bn.bias)
-        np.testing.assert_allclose((y @ folded[0].T + folded[1]).detach(), unscaled.detach(), rtol=1e-9)
+        expected = lib.nn.functional.batch_norm(y @ layers[0].weight.T, *statistics[:2], bn.weight, bn.bias)
+        np.testing.assert_allclose((y @ folded[0].T + folded[1]).detach(), expected.detach(), rtol=1e-9)
         with pytest.raises((ValueError, AssertionError)):
             fusion.fuse_conv_bn_eval(layers[1], bn.train())

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 
 import fetch_npm
+import fetch_packages
 import fetch_pyodide
 import pytest
 
@@ -68,6 +69,7 @@ PRESENT: dict[str, Callable[[], object]] = {
     "firefox": firefox,
     "espeak": lambda: ctypes.util.find_library("espeak-ng"),
     "node": node,
+    "packages_dir": lambda: fetch_packages.place().is_dir(),
     "pyodide_dir": lambda: fetch_pyodide.place().is_dir(),
     **{f"{name}_dir": copy.place.is_dir for name, copy in fetch_npm.COPIES.items()},
 }

@@ -21,7 +21,7 @@ EXCEPTIONS = {
     ),
     "the name depends on an argument that a node does not keep": (
         "amax amin chunk copysign div fill float_power getitem huber_error lerp mean nll_loss_of_classes norm pad prod "
-        "resample reshape round scatter sort split squeeze sub sum take_along_dim transpose xlogy"
+        "resample reshape round scatter sort split squeeze sub sum take_along_dim transpose xlog1py xlogy zeta"
     ),
     "one op here, composed in PyTorch": (
         "bilinear cdist cofactors combinations cross_entropy_of_classes ctc gelu_mul gru_cell gru_steps instance_norm "
@@ -30,7 +30,7 @@ EXCEPTIONS = {
     ),
     "composed here of other ops": (
         "affine_grid binary_cross_entropy binary_cross_entropy_with_logits cat channel_shuffle cholesky_inverse "
-        "copy cov cross_entropy diag diagonal_scatter dot einsum fill_diagonal_ flip index_reduce kron ldexp "
+        "copy cov cross_entropy diag diagonal_scatter dot einsum fill_diagonal_ flip geqrf index_reduce kron ldexp "
         "linalg_cond linalg_lstsq linalg_matrix_norm linalg_multi_dot linalg_norm linalg_tensorinv "
         "lu_factor matrix_exp matrix_power multi_head_attention_forward multi_margin multilabel_margin mvlgamma "
         "pairwise_distance pixel_shuffle pixel_unshuffle polygamma renorm repeat_interleave select_scatter "

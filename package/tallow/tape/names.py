@@ -59,6 +59,8 @@ _RENAMED = {
     "distance": "Pdist",
     "elu_": "Elu 1",
     "entr": "SpecialEntr",
+    "erfcx": "SpecialErfcx",
+    "fake_quantize": "FakeQuantizePerTensorAffineCachemask",
     "fft_complex": "FftC2C",
     "fft_of_real": "FftR2C",
     "fft_to_real": "FftC2R",
@@ -66,6 +68,9 @@ _RENAMED = {
     "fold": "Col2Im",
     "grid_sample": "GridSampler{n}D",
     "group_norm": "NativeGroupNorm",
+    "i0e": "SpecialI0E",
+    "i1": "SpecialI1",
+    "i1e": "SpecialI1E",
     "imag_of": "Select",
     "layer_norm": "NativeLayerNorm",
     "leaky_relu_": "LeakyRelu 1",
@@ -74,6 +79,7 @@ _RENAMED = {
     "linalg_inv": "LinalgInvEx",
     "linalg_solve": "LinalgSolveEx",
     "linalg_svdvals": "LinalgSvd",
+    "log_ndtr": "SpecialLogNdtr",
     "logsigmoid": "LogSigmoid",
     "lu_factor": "LinalgLuFactorEx",
     "max_along": "Max",
@@ -86,6 +92,7 @@ _RENAMED = {
     "nanmean": "Div",
     "nanmedian_along": "Nanmedian 1",
     "nanmedian_of_all": "Nanmedian",
+    "ndtri": "SpecialNdtri",
     "outer": "Mul",
     "pad": "ConstantPadNd",
     "prelu": "PreluKernel",
@@ -108,6 +115,8 @@ _RENAMED = {
     "unflatten": "View",
     "unfold": "Im2Col",
     "window_view": "Unfold",
+    "xlog1py": "SpecialXlog1Py",
+    "zeta": "SpecialZeta",
 }
 # Errors of elements. A sum or mean of them is a loss, which is one op in PyTorch.
 _ERRORS = {

@@ -361,4 +361,4 @@ def test_names_of_parameters(place: str) -> None:
                     set(names) - ({"input", "self"} if place == "Tensor" else set()) - ABSENT.keys() - NOT_IN_SIGNATURES
                 )
                 missing += [f"{name}({n}=)" for n in sorted(given - own.keys() - aliases_of(own).keys())]
-    assert not missing
+    assert not missing, "\n".join(sorted(set(missing)))

@@ -57,7 +57,7 @@ def test_numbers_in_other_calls(expression: str) -> None:
 
 
 def test_there_are_functions_to_test() -> None:
-    assert {"add", "subtract", "true_divide", "floor_divide", "pow", "eq", "bitwise_and"} <= set(NAMES)
+    assert {"add", "subtract", "true_divide", "floor_divide", "pow", "bitwise_and"} <= set(NAMES)
 
 
 def test_members_of_an_enum_are_integers_of_python() -> None:

@@ -173,3 +173,40 @@ def test_refused_calls(call: str) -> None:
     assert isinstance(ours, type(theirs)), repr(ours)
     for message in (str(theirs), str(ours)):
         assert re.search(re.escape(CALLS[call]), message, re.IGNORECASE), message
+
+
+# Python numbers where PyTorch wants a tensor first, results in another dtype, and fractions for integers.
+FIRST = "eq ne lt le gt ge not_equal less less_equal greater greater_equal fmod copysign rsub"
+FLAWED = [f"m.{name}(2, m.ones(3))" for name in FIRST.split()]
+FLAWED += [
+    f"m.{call}, out=m.empty(0, dtype=m.float64))"
+    for call in (
+        "mm(m.ones(2, 2), m.ones(2, 2)", "matmul(m.ones(2), m.ones(2)", "bmm(m.ones(1, 2, 2), m.ones(1, 2, 2)",
+        "softmax(m.ones(2), 0", "abs(m.ones(2)", "round(m.ones(2)", "gather(m.ones(2), 0, m.tensor([0])",
+        "index_select(m.ones(2), 0, m.tensor([0])", "take(m.ones(2), m.tensor([0])", "triu(m.ones(2, 2)",
+        "linalg.det(m.ones(2, 2)", "amax(m.ones(2), 0",
+    )
+]  # fmt: skip
+FLAWED += [
+    "m.topk(m.ones(2), 1, out=(m.empty(0, dtype=m.float64), m.empty(0, dtype=m.int64)))",
+    "m.sort(m.ones(2), out=(m.empty(0, dtype=m.float64), m.empty(0, dtype=m.int64)))",
+    "m.ones(4, 4).tril(0.5)",
+    "m.triu(m.ones(4, 4), diagonal=1.5)",
+    "m.nn.functional.one_hot(m.tensor([0]), 2.5)",
+]
+
+
+@pytest.mark.parametrize("call", FLAWED)
+def test_flawed_calls_are_refused(call: str) -> None:
+    for module in (torch, tl):
+        with pytest.raises((TypeError, RuntimeError)):
+            eval(call, {"m": module})
+
+
+@pytest.mark.parametrize("name", ["add", "div", "exp", "sqrt", "cumsum", "mean", "maximum", "clamp"])
+def test_elementwise_results_are_converted_to_the_dtype_of_out(name: str) -> None:
+    second = {"exp": "", "sqrt": "", "cumsum": ", 0", "mean": ", 0"}.get(name, ", m.tensor(2.)")
+    call = f"m.{name}(m.ones(3){second}, out=m.empty(0, dtype=m.float64))"
+    mine, expected = (eval(call, {"m": module}) for module in (tl, torch))
+    assert (mine.dtype, expected.dtype) == (tl.float64, torch.float64)
+    np.testing.assert_allclose(mine.numpy(), expected.numpy())

@@ -62,11 +62,15 @@ class Prepared:
             if i >= given:
                 break
             kind = type(args[i])
-            if (kind not in PLAIN and not _is_plain(args[i])) or (kind is bool and op.names[i] in op.integers):
+            if (kind not in PLAIN and not _is_plain(args[i])) or (
+                (kind is bool or kind is float) and op.names[i] in op.integers
+            ):
                 return False
         for name, value in kwargs.items():
             kind = type(value)
-            if (kind not in PLAIN and not _is_plain(value)) or (kind is bool and name in op.integers):
+            if (kind not in PLAIN and not _is_plain(value)) or (
+                (kind is bool or kind is float) and name in op.integers
+            ):
                 return False
         call = list(args)
         tensors: list[Tensor | None] = []
@@ -257,9 +261,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def _attribute(op: Op, name: str, value: Any) -> Any:
-    """Return an attribute as the array function gets it.  Raises: ArgumentTypeError for a bool as an integer"""
-    if isinstance(value, bool) and name in op.integers:
-        raise ArgumentTypeError(f"{op.name}: {name} must be an integer, not a bool")
+    """Return an attribute as the array function gets it.  Raises: ArgumentTypeError for a bool or float as an int"""
+    if isinstance(value, bool | float) and name in op.integers:
+        raise ArgumentTypeError(f"{op.name}: argument '{name}' must be int, not {type(value).__name__}")
     return _number(op, name, value) if isinstance(value, Tensor) else plain(value)
 
 

@@ -45,7 +45,7 @@ def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         value = general_way.apply_generally(op, *args, **kwargs)
     except Exception:
         return after_failure(op.call, tuple(args), kwargs)
-    return value if out is None else write_out(out, value, op.name)
+    return value if out is None else write_out(out, value, op.name, op.dtypes in ("same", "keep"))
 
 
 def inplace_generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:

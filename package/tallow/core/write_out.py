@@ -9,16 +9,28 @@ from tallow.dtypes import can_cast
 from tallow.errors import ArgumentTypeError, DtypeError, GraphError, warn
 from tallow.tape.modes import mode
 
+# Ops that do not convert their operands, but whose result may be written to another dtype all the same, as in PyTorch.
+CONVERTED = {
+    *("addr", "cholesky_solve", "cumprod", "cumsum", "geqrf", "ldexp", "lerp", "linalg_pinv", "mean", "nanmean"),
+    *("nansum", "prod", "square", "std", "sum", "var"),
+}
 
-def write_out(out: Any, value: Any, name: str) -> Any:
+
+def write_out(out: Any, value: Any, name: str, is_exact: bool = False) -> Any:
     """Write a result to `out`: a tensor, which is resized to the shape of the result, or a tuple of them for several.
 
     A tensor with elements is resized with a warning, as in PyTorch.
+
+    Args:
+        is_exact: the tensor has the dtype of the result. Otherwise the result is converted to its dtype, if no kind of
+            number is lost. Ops that convert their operands convert their results too.
+
+    Raises:  ArgumentTypeError, GraphError, DtypeError
     """
     if isinstance(value, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(value):
             raise ArgumentTypeError(f"{name}: out must be a tuple of {len(value)} tensors")
-        outputs = [write_out(o, v, name) for o, v in zip(out, value, strict=True)]
+        outputs = [write_out(o, v, name, is_exact) for o, v in zip(out, value, strict=True)]
         return type(value)(*outputs) if hasattr(value, "_fields") else tuple(outputs)
     if not isinstance(value, Tensor) or not isinstance(out, Tensor):
         what = "has no argument out" if isinstance(out, Tensor) else f"out must be a Tensor, not {type(out).__name__}"
@@ -27,6 +39,11 @@ def write_out(out: Any, value: Any, name: str) -> Any:
         raise GraphError(
             f"{name}: functions with out=... don't support automatic differentiation, and an argument requires grad",
             hint="call it inside `with tl.no_grad():`, or without out",
+        )
+    if is_exact and out.dtype is not value.dtype and name not in CONVERTED:
+        ours, theirs = (str(x.dtype).removeprefix("tallow.") for x in (value, out))
+        raise DtypeError(
+            f"{name}: Expected out tensor to have dtype {ours}, but got {theirs} instead", hint="pass out of that dtype"
         )
     if not can_cast(value.dtype, out.dtype):
         raise DtypeError(f"{name}: result type {value.dtype} can't be cast to the type {out.dtype} of out")

@@ -6,6 +6,7 @@ Tensors here may share memory without harm, so that `unsafe_split` and the other
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from tallow.core.apply import apply
@@ -50,6 +51,7 @@ def as_strided_scatter(
 
 
 def _copy_of(view: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(view)  # for its signature
     def copy(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         value = view(input, *args, **kwargs)
         return value.clone() if isinstance(value, Tensor) else tuple(part.clone() for part in value)
@@ -69,12 +71,16 @@ def _alias(input: Tensor) -> Tensor:
     return input.view(input.shape)
 
 
+def _detach(input: Tensor) -> Tensor:
+    return input.detach()
+
+
 def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     return input[(slice(None),) * (dim % input.ndim) + (slice(start, end, step),)]
 
 
 def __getattr__(name: str) -> Any:
-    own = {"alias": _alias, "slice": _slice}
+    own = {"alias": _alias, "detach": _detach, "slice": _slice}
     view = name.removesuffix("_copy")
     if view == name or view not in VIEWS.split():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -148,6 +148,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     Args:    num_classes: size of the last dim; -1 for one more than the largest index
     Shapes:  tensor (*) of int64 or int32 -> (*, num_classes) of int64
     """
+    if isinstance(num_classes, float):
+        raise ArgumentTypeError("one_hot: argument 'num_classes' must be int, not float")
     indices = tensor.array
     if indices.dtype not in (np.int64, np.int32):  # NumPy's own integers are int32 in a browser
         raise DtypeError(f"one_hot: only applicable to int64 tensors, not {tensor.dtype}", hint="convert with .long()")

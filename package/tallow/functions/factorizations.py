@@ -46,10 +46,10 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 
 
 @public("tl Tensor")
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """Return the X of A X = b, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """Return the X of A X = input, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
     warn("lu_solve is deprecated in favor of linalg.lu_solve, which has its arguments reversed")
-    return linalg_lu_solve(LU_data, LU_pivots, b)
+    return linalg_lu_solve(LU_data, LU_pivots, input)
 
 
 @public("tl")
@@ -140,13 +140,14 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 
 @public("tl Tensor")
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Multiply `other` by the square Q, or its transpose, of which `geqrf` has returned the reflections.
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+    """Multiply `input3` by the square Q, or its transpose, of which `geqrf` has returned the reflections.
 
-    Shapes:  input (..., M, K), tau (..., K), other (..., M, N), or (..., N, M) if not `left` -> as other
+    Args:    input2: the factors τ that `geqrf` has returned beside `input`
+    Shapes:  input (..., M, K), input2 (..., K), input3 (..., M, N), or (..., N, M) if not `left` -> as input3
     """
-    order = range(tau.shape[-1])
-    return _reflected(other, input, tau, order if left == transpose else reversed(order), left)
+    order = range(input2.shape[-1])
+    return _reflected(input3, input, input2, order if left == transpose else reversed(order), left)
 
 
 @public("linalg")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tallow import devices, dtypes
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentTypeError
+from tallow.errors import ArgumentTypeError, ShapeError
+from tallow.ops.memory_format import memory_format
 
 
 @public("tl")
@@ -105,7 +107,21 @@ def to_dense(input: Tensor, dtype: Any = None) -> Tensor:
 
 
 @public("Tensor")
-def dim_order(input: Tensor) -> tuple[int, ...]:
-    """Return the dims from the outermost in memory to the innermost. Dims of equal strides keep their order."""
+def dim_order(input: Tensor, *, ambiguity_check: bool | Sequence[memory_format] = False) -> tuple[int, ...]:
+    """Return the dims from the outermost in memory to the innermost. Dims of equal strides keep their order.
+
+    Args:
+        ambiguity_check: True raises ShapeError if another order describes the same memory; memory formats, if the
+            tensor has none of them, or several.
+    """
     strides = input.stride()
+    if ambiguity_check is True:
+        is_ambiguous = 1 in input.shape or len(set(strides)) < input.ndim
+    else:
+        formats = ambiguity_check or ()
+        is_ambiguous = formats != () and sum(input.is_contiguous(memory_format=f) for f in formats) != 1
+    if is_ambiguous:
+        raise ShapeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
     return tuple(sorted(range(input.ndim), key=lambda d: -strides[d]))

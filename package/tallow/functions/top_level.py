@@ -11,7 +11,9 @@ from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.creation import arange, empty
+from tallow.core.factories import creates
 from tallow.core.tensor import Tensor
+from tallow.dtypes import get_default_dtype
 from tallow.errors import ArgumentError, warn
 from tallow.functions import classification_loss, dropout, interpolation, loss, margin_loss
 from tallow.functions import embedding as lookups
@@ -35,29 +37,43 @@ def typename(obj: object) -> str:
     return str(kind.__qualname__) if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
 
-def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
-    """Return the numbers from `start` to `end`, including it; `arange` does not include it. Deprecated in PyTorch.
-
-    Args:    options: dtype, which is the default float dtype without it, device and requires_grad
-    """
+@creates
+def range(
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Return the numbers from `start` to `end`, including it; `arange` does not include it. Deprecated in PyTorch."""
     warn("range is deprecated: its behavior is inconsistent with Python's range; use arange, which excludes the end")
     if end is None:
         start, end = 0, start
     if not step or (end - start) / step < 0:
         raise ArgumentError(f"range: a step of {step} does not lead from {start} to {end}")
     count = math.floor((end - start) / step) + 1
-    dtype = options.pop("dtype", None)
-    values = arange(count, dtype=arange(0.0).dtype if dtype is None else dtype, **options)
-    return values.mul_(step).add_(start)
+    values = arange(count, dtype=get_default_dtype() if dtype is None else dtype, device=device)
+    values = values.mul_(step).add_(start)
+    return values.requires_grad_() if requires_grad else values
 
 
-def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
+@creates
+def empty_permuted(
+    size: Sequence[int],
+    physical_layout: Sequence[int],
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """Return a tensor without values whose dims lie in memory in the order `physical_layout`, the outermost first."""
-    if sorted(physical_layout) != list(arange(len(size)).tolist()):
+    dims = list(arange(len(size)).tolist())
+    if sorted(physical_layout) != dims:
         raise ArgumentError(f"empty_permuted: {list(physical_layout)} is no order of {len(size)} dims")
-    places = [list(physical_layout).index(d) for d in arange(len(size)).tolist()]
-    requires_grad = options.pop("requires_grad", False)
-    value = empty([size[d] for d in physical_layout], **options).permute(places)
+    value = empty([size[d] for d in physical_layout], dtype=dtype, device=device)
+    value = value.permute([list(physical_layout).index(d) for d in dims])
     return value.requires_grad_() if requires_grad else value
 
 
@@ -367,9 +383,9 @@ def as_strided_(input: Tensor, size: Any, stride: Sequence[int], storage_offset:
     return input.as_strided_(size, stride, storage_offset)
 
 
-def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """See `Tensor.resize_as_`."""
-    return input.resize_as_(the_template)
+    return input.resize_as_(the_template, memory_format)
 
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:

@@ -130,7 +130,7 @@ def _minus_product(x: Any, a: Any, b: Any) -> Any:
 
 
 @op("tl Tensor", dtypes="promote", value=lambda a, b: b - a, limit=SUB, refuses="bool", batched="elementwise")
-def rsub(input: Array | Scalar, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
+def rsub(input: Array, other: Array | Scalar, *, alpha: Scalar = 1) -> Result:
     """Return other - alpha · input, broadcast."""
     value, _ = sub.function(other, input, alpha=alpha)
     return value, lambda g: (lambda: g * -alpha, g)
@@ -254,7 +254,7 @@ remainder.piecewise()
 
 
 @op("tl Tensor Tensor_", dtypes="promote", batched="elementwise")
-def fmod(input: Array | Scalar, other: Array | Scalar) -> Result:
+def fmod(input: Array, other: Array | Scalar) -> Result:
     """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`.
 
     Raises: NumericError for integers divided by zero.

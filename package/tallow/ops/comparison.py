@@ -16,37 +16,37 @@ from tallow.ops.table import Result, op
 
 
 @op("tl Tensor Tensor_", dtypes="promote", value=operator.eq, batched="elementwise")
-def eq(input: Array | Scalar, other: Array | Scalar) -> Result:
+def eq(input: Array, other: Array | Scalar) -> Result:
     """Return input = other, elementwise."""
     return input == other, None
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("not_equal",), value=operator.ne, batched="elementwise")
-def ne(input: Array | Scalar, other: Array | Scalar) -> Result:
+def ne(input: Array, other: Array | Scalar) -> Result:
     """Return input ≠ other, elementwise."""
     return input != other, None
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("less",), value=operator.lt, batched="elementwise")
-def lt(input: Array | Scalar, other: Array | Scalar) -> Result:
+def lt(input: Array, other: Array | Scalar) -> Result:
     """Return input < other, elementwise."""
     return input < other, None
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("less_equal",), value=operator.le, batched="elementwise")
-def le(input: Array | Scalar, other: Array | Scalar) -> Result:
+def le(input: Array, other: Array | Scalar) -> Result:
     """Return input ≤ other, elementwise."""
     return input <= other, None
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("greater",), value=operator.gt, batched="elementwise")
-def gt(input: Array | Scalar, other: Array | Scalar) -> Result:
+def gt(input: Array, other: Array | Scalar) -> Result:
     """Return input > other, elementwise."""
     return input > other, None
 
 
 @op("tl Tensor Tensor_", dtypes="promote", aliases=("greater_equal",), value=operator.ge, batched="elementwise")
-def ge(input: Array | Scalar, other: Array | Scalar) -> Result:
+def ge(input: Array, other: Array | Scalar) -> Result:
     """Return input ≥ other, elementwise."""
     return input >= other, None
 

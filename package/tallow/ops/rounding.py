@@ -137,7 +137,7 @@ def signbit(input: Array) -> Result:
 
 
 @op("tl Tensor Tensor_", dtypes="float", batched="elementwise")
-def copysign(input: Array | Scalar, other: Array | Scalar) -> Result:
+def copysign(input: Array, other: Array | Scalar) -> Result:
     """Return the magnitude of `input` with the sign of `other`, broadcast."""
     xp = array_module(input, other)
     value = xp.copysign(input, other)

@@ -355,7 +355,7 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., s
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
     """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
-def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def copysign(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return the magnitude of `input` with the sign of `other`, broadcast."""
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -469,7 +469,7 @@ def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_g
 def empty_strided(size: Sequence[builtins.int], stride: Sequence[builtins.int], *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor with these strides (in elements) and uninitialised memory, just large enough for them."""
 
-def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def eq(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input = other, elementwise."""
 
 def equal(input: Tensor, other: Tensor) -> builtins.bool:
@@ -553,7 +553,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
 def fmin(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return the smaller of two, elementwise; NaN only if both are. Of equal operands the first gets the gradient."""
 
-def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def fmod(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input - other · trunc(input / other), broadcast: C's `fmod`, with the sign of `input`."""
 
 def frac(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -589,7 +589,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
 def gcd_(input: Tensor, other: Tensor) -> Tensor:
     """Return the greatest common divisor, broadcast; that of 0 and n is |n|."""
 
-def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def ge(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≥ other, elementwise."""
 
 def geqrf(input: Tensor, *, out: Any = ...) -> results.geqrf:
@@ -610,10 +610,10 @@ def get_rng_state() -> Tensor:
 def gradient(input: Tensor, *, spacing: Any = ..., dim: Any = ..., edge_order: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Estimate the derivatives of samples along each of `dim`, or along all dims, by second-order differences."""
 
-def greater(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def greater(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input > other, elementwise."""
 
-def greater_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def greater_equal(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≥ other, elementwise."""
 
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ..., *, out: Any = ...) -> Tensor:
@@ -622,7 +622,7 @@ def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = ..., b_hh: Tensor | None = ...) -> Tensor:
     """Return the hidden state after one step."""
 
-def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def gt(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input > other, elementwise."""
 
 def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., alpha: builtins.float = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
@@ -766,16 +766,16 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
 def ldexp(input: Tensor, other: Tensor) -> Tensor:
     """Compute input · 2^other."""
 
-def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def le(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≤ other, elementwise."""
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input + weight · (end - input), broadcast."""
 
-def less(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def less(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input < other, elementwise."""
 
-def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def less_equal(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≤ other, elementwise."""
 
 def lgamma(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -853,14 +853,14 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b
 def lstsq(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.lstsq`."""
 
-def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def lt(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input < other, elementwise."""
 
 def lu(input: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...) -> Any:
     """Return what `linalg.lu_factor` does, and with `get_infos` a third tensor, as `linalg.lu_factor_ex`."""
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """Return the X of A X = b, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """Return the X of A X = input, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ...) -> Any:
     """Return P, L and U of A = P L U, given the results of `linalg.lu_factor(A)`. What is not asked for is empty."""
@@ -976,7 +976,7 @@ def narrow(input: Tensor, dim: builtins.int, start: builtins.int | Tensor, lengt
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """Return a copy of `length` elements along `dim` from `start` on; see `narrow`."""
 
-def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def ne(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≠ other, elementwise."""
 
 def neg(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -1006,7 +1006,7 @@ def norm(input: Tensor, p: Any = ..., dim: builtins.int | Sequence[builtins.int]
 def normal(mean: Tensor | builtins.float, std: Tensor | builtins.float = ..., size: Sequence[builtins.int] | None = ..., *, generator: Generator | None = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Draw from normal distributions, each element with its own mean and standard deviation; or all from one."""
 
-def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
+def not_equal(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≠ other, elementwise."""
 
 def numel(input: Tensor) -> builtins.int:
@@ -1021,8 +1021,8 @@ def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_gr
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """Return the first columns of Q; see `linalg.householder_product`."""
 
-def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
-    """Multiply `other` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
+    """Multiply `input3` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
     """Return y_ij = input_i · vec2_j."""
@@ -1177,7 +1177,7 @@ def rsqrt(input: Tensor, *, out: Any = ...) -> Tensor:
 def rsqrt_(input: Tensor) -> Tensor:
     """Return 1 / sqrt(input)."""
 
-def rsub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
+def rsub(input: Tensor, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
     """Return other - alpha · input, broadcast."""
 
 def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:

@@ -452,7 +452,7 @@ class Methods:
     def digamma_(self) -> Tensor:
         """Return the derivative of lgamma."""
 
-    def dim_order(self) -> builtins.tuple[builtins.int, ...]:
+    def dim_order(self, *, ambiguity_check: builtins.bool | Sequence[MemoryFormat] = ...) -> builtins.tuple[builtins.int, ...]:
         """Return the dims from the outermost in memory to the innermost. Dims of equal strides keep their order."""
 
     def dist(self, other: Tensor, p: builtins.float = ...) -> Tensor:
@@ -918,7 +918,7 @@ class Methods:
         """Return what `linalg.lu_factor` does, and with `get_infos` a third tensor, as `linalg.lu_factor_ex`."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """Return the X of A X = b, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
+        """Return the X of A X = input, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
 
     def map2_(self, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """Replace each element by what a function of Python numbers returns for it and for those of two tensors."""
@@ -1100,8 +1100,8 @@ class Methods:
     def orgqr(self, input2: Tensor) -> Tensor:
         """Return the first columns of Q; see `linalg.householder_product`."""
 
-    def ormqr(self, tau: Tensor, other: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
-        """Multiply `other` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
+    def ormqr(self, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
+        """Multiply `input3` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
 
     def outer(self, vec2: Tensor) -> Tensor:
         """Return y_ij = input_i · vec2_j."""
@@ -1196,7 +1196,7 @@ class Methods:
     def reshape_as(self, other: Tensor) -> Tensor:
         """Reshape to the shape of `other`."""
 
-    def resize_(self, *sizes: Any, memory_format: Any = ...) -> Tensor:
+    def resize_(self, *sizes: Any, size: Any = ..., memory_format: Any = ...) -> Tensor:
         """Change the shape, row-major over the same memory. Elements beyond the memory are not initialised."""
 
     def resize_as_(self, the_template: Tensor, memory_format: Any = ...) -> Tensor:

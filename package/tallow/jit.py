@@ -9,9 +9,9 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from tallow import export as _export
-from tallow.compiler.compiled import Compiled
-from tallow.compiler.scripted import ScriptFunction, ScriptModule, no_archives
 from tallow.errors import ArgumentError, UnsupportedError
+from tallow.fx.compile.compiled import Compiled
+from tallow.fx.compile.scripted import ScriptFunction, ScriptModule, no_archives
 from tallow.lazy_names import names_of
 from tallow.nn.module import Module
 

@@ -49,9 +49,9 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
-        "compiler.recording.Recorder.inplace": "value",
         "export.recorder.Recorder.*": "ready value backward",
         "functions.complex_numbers.is_conj": "input",
+        "fx.compile.recorder.CallRecorder.*": "ready value backward array",
         "nn.utils.prune._Mask.__call__": "inputs",
         "distributions.transform*.log_abs_det_jacobian": "y",
         "kernels.quantized.gguf_quantize.Q8_0": "importance",

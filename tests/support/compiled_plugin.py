@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from tallow.core.short_source import Form
 from tallow.core.short_way import replace_functions
 
 PLANNED = "from plans"
-PLACE = re.compile(r" \(\S+:\d+\)$")  # of the program's line, at the end of a reason
+PLACE = re.compile(r" \(\S+:\d+, in .*\)$")  # of the program's line, at the end of a reason
 
 
 class CompiledPlugin:
@@ -34,6 +35,7 @@ class CompiledPlugin:
 
     def __init__(self) -> None:
         self.counts = Counter[str]()
+        self._runs: ContextVar[bool] = ContextVar("runs", default=False)
 
     def pytest_sessionstart(self) -> None:
         replace_functions(self.through_plan)
@@ -51,6 +53,15 @@ class CompiledPlugin:
 
     def through_plan(self, form: Form, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what a plan of one call makes of the arguments."""
+        if self._runs.get():  # the plan calls the op
+            return function(*args, **kwargs)
+        token = self._runs.set(True)
+        try:
+            return self._through_plan(form, function, *args, **kwargs)
+        finally:
+            self._runs.reset(token)
+
+    def _through_plan(self, form: Form, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         is_write = form is Form.inplace or (form is Form.optional_inplace and any(x is True for x in given))
         if kwargs.get("out") is not None or (is_write and not (args and _is_plain(args[0]))):

@@ -26,8 +26,8 @@ def creates(function: F) -> F:
 
     @wraps(function)
     def creating(*args: Any, **kwargs: Any) -> Any:
-        if (tracer := mode.tracer) is not None and tracer.is_functional:
-            return tracer.whole(creating, args, kwargs)
+        if mode.tracer is not None:
+            return mode.tracer.whole(creating, args, kwargs)
         if are_absent(kwargs):
             return function(*args, **kwargs)
         order, out, is_pinned = (kwargs.pop(name, None) for name in KEYWORDS)

@@ -22,8 +22,8 @@ def recorded_whole(function: F) -> F:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if (tracer := mode.tracer) is not None and tracer.is_functional:
-            return tracer.whole(call, args, kwargs)
+        if mode.tracer is not None:
+            return mode.tracer.whole(call, args, kwargs)
         return function(*args, **kwargs)
 
     note_whole(function)

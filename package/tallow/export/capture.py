@@ -40,7 +40,7 @@ from tallow.tape.writes import owner_of
 
 STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 
-_RUNS = threading.RLock()  # Tensor has other methods during an export; each thread waits for the others to end
+RUNS = threading.RLock()  # Tensor has other methods during an export; each thread waits for the others to end
 UNSEEN = "the module reads what the recorder does not see, such as a size in range() or in NumPy"
 
 
@@ -80,7 +80,7 @@ def export(
         raise UnsupportedError("export: calls of submodules are not kept", hint="leave it out")
     if mode.tracer is not None:
         raise TraceError("export: another export or compilation is running")
-    with _RUNS:
+    with RUNS:
         return _Export(mod, args, kwargs or {}, dynamic_shapes).run()
 
 

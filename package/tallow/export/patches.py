@@ -38,9 +38,9 @@ def _reading(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     return read
 
 
-def _is_of_tallow(frame: FrameType) -> bool:
+def _is_of(packages: tuple[str, ...], frame: FrameType) -> bool:
     name: str = frame.f_globals.get("__name__", "")
-    return name.startswith("tallow.")
+    return name.startswith(packages)
 
 
 def _sizes() -> dict[str, Any]:
@@ -76,11 +76,13 @@ def _sizes() -> dict[str, Any]:
         array = vars(self).get("array", before)
         if array is before:
             raise AttributeError("array")
-        if isinstance(tracer := mode.tracer, Recorder) and not _is_of_tallow(sys._getframe(1)):
+        if isinstance(tracer := mode.tracer, Recorder) and not _is_of(tracer.readers, sys._getframe(1)):
             tracer.reads(array, ".array")
         return array
 
     def set_array(self: Tensor, array: Any) -> None:
+        if isinstance(tracer := mode.tracer, Recorder):
+            tracer.replaces(self)
         vars(self)["array"] = array
 
     before = {name: Tensor.__dict__[name] for name in ("shape", "size", "data", "detach", "detach_", "__len__")}

@@ -93,7 +93,9 @@ class Recorder:
         add_constant: makes such a tensor an input of the graph, and returns its node.
     """
 
-    is_functional = True  # unlike those of a plan: writes have to be ops
+    runs = RUNS  # the module that calls the program
+    readers: tuple[str, ...] = ("tallow.",)  # whose code may read arrays
+    is_functional = True  # writes have to be ops; see tallow.fx.compile.recorder for the other kind
 
     def __init__(
         self, graph: Graph, varies: bool, before: dict[int, Tensor], add_constant: Callable[[Tensor], Node]
@@ -395,11 +397,6 @@ class Recorder:
         """Raise TraceError: the run does what a graph cannot hold."""
         raise TraceError(f"export: the program calls for {reason}{self.place()}")
 
-    @property
-    def sweep(self) -> Any:
-        """Raise TraceError: the run calls for a backward pass."""
-        return self.stop("a backward pass")
-
     def reads(self, array: Any, how: str) -> None:
         """Raise TraceError if the values of an array are not the same in every run."""
         if not self.value_of(array).base.is_constant:
@@ -407,6 +404,9 @@ class Recorder:
                 f"export: {how} asks for a value that is not known yet{self.place()}",
                 hint="compute with tensors (tl.where, masks) instead of deciding by their values",
             )
+
+    def replaces(self, tensor: Tensor) -> None:
+        """Do nothing: an array that no op has made is an error where it is used."""
 
     def shape_of(self, tensor: Tensor) -> Size:
         """Return the shape of a tensor, with a SymInt for each size that varies."""
@@ -452,7 +452,7 @@ class Recorder:
         frame, innermost = inspect.currentframe(), None
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
-            if module == RUNS:
+            if module == self.runs:
                 frame = innermost  # nothing but layers of tallow
                 break
             if module.startswith(LAYERS):

@@ -24,7 +24,7 @@ from tallow.tape.modes import mode
 if TYPE_CHECKING:
     from tallow.export.recorder import Recorder
 
-INSIDE = ("tallow.export.", "contextlib", "functools")  # modules that no message names
+INSIDE = ("tallow.export.", "tallow.fx.compile.recorder", "contextlib", "functools")  # modules that no message names
 
 
 def sym_size(input: Tensor, dim: int) -> int:

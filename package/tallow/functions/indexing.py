@@ -25,7 +25,7 @@ from tallow.ops.filling import constant, placed
 from tallow.ops.index_put import index_put, put_into
 from tallow.ops.indexing import full_index, getitem, take_at
 from tallow.tape.graph import check_inplace, note_write
-from tallow.tape.modes import is_exporting, mode
+from tallow.tape.modes import mode
 
 WHOLE = slice(None)
 
@@ -123,8 +123,8 @@ def _integer(item: Any, size: int, dim: int) -> int:
 
 
 def _value_of(item: Array) -> int:
-    """Return the value of an integer tensor; it decides the place of a view, so a plan cannot repeat it."""
-    if is_exporting():
+    """Return the value of an integer tensor; it decides the place of a view, so a graph cannot repeat it."""
+    if mode.tracer is not None:
         mode.tracer.reads(item, "an index of one place")
     return int(item)
 
@@ -144,7 +144,7 @@ def _array(item: Any, x: Array) -> Array:
     elif isinstance(item, bool | np.bool_):
         array = np.asarray(item)
     elif isinstance(item, list | tuple | range):
-        array = tensor(list(item)).array if is_exporting() and len(item) else places_in(item)
+        array = tensor(list(item)).array if mode.tracer is not None and len(item) else places_in(item)
     elif isinstance(item, str):
         raise ArgumentTypeError(f"a tensor has no index {item!r:.80}: invalid data type 'str'")
     else:
@@ -309,7 +309,8 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
         value = value.to(target.dtype)  # one value at the places of a mask, as masked_fill_
     if not value.ndim:
         value = convert(value, None, target.device)
-    if mode.batching is not None or is_exporting() or (mode.recording and writes_history(target, (target, value))):
+    is_seen = mode.batching is not None or mode.tracer is not None
+    if is_seen or (mode.recording and writes_history(target, (target, value))):
         return apply_inplace(index_put, target, arrays, value, accumulate)
     put_at_once(target, arrays, value, accumulate)
     return target
@@ -317,7 +318,7 @@ def put(target: Tensor, arrays: tuple[Array | None, ...], value: Any, accumulate
 
 def as_element(number: float, target: Tensor) -> Tensor:
     """Return a number as a zero-dim tensor of the target's dtype and device."""
-    if is_exporting():
+    if mode.tracer is not None:
         return tensor(number, dtype=target.dtype, device=target.device)
     return wrap(placed(constant(number, target.dtype, "index_put_"), devices.array_module(target.physical().array)))
 

@@ -66,10 +66,10 @@ class PythonCode:
 
 def python_code(graph: Graph, root_module: str) -> PythonCode:
     """Return the source of a graph, whose modules and tensors are attributes of `root_module`."""
-    return _Writer(graph, root_module).write()
+    return Writer(graph, root_module).write()
 
 
-class _Writer:
+class Writer:
     """Writes the function of one graph."""
 
     def __init__(self, graph: Graph, root_module: str) -> None:
@@ -81,6 +81,7 @@ class _Writer:
             self.names.use(node.name)
 
     def write(self) -> PythonCode:
+        """Return the source of the function."""
         parameters, body = ["self"], []
         unused = self._last_uses()
         for node in self.graph.nodes:

@@ -62,7 +62,7 @@ class Patcher:
         while self._undo:
             self._undo.pop()()
 
-    def method(self, cls: type, name: str, replacement: Callable[..., Any]) -> None:
+    def method(self, cls: type, name: str, replacement: Any) -> None:
         """Replace an attribute of a class, or add one."""
         before = cls.__dict__.get(name, _MISSING)
         setattr(cls, name, replacement)

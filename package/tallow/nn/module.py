@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from tallow import devices, dtypes
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ArgumentTypeError, InvalidKeyError, MissingNameError
 from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, Hooked
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -319,6 +320,7 @@ class Module(Hooked, Stateful):
             parameter.requires_grad_(requires_grad)
         return self
 
+    @recorded_whole
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or fill them with zeros."""
         for parameter in self.parameters():

@@ -17,6 +17,7 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.core.apply import check_writable
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
@@ -24,7 +25,7 @@ from tallow.optim.saved_state import Group as Group
 from tallow.optim.saved_state import SavedState
 from tallow.tape.graph import note_write
 from tallow.tape.hooks import RemovableHandle
-from tallow.tape.modes import enable_grad
+from tallow.tape.modes import enable_grad, mode
 
 Closure = Callable[[], Any]
 Step = TypeVar("Step", bound=Callable[..., Any])
@@ -48,6 +49,8 @@ def _with_hooks(step: Step) -> Step:
         if devices.MULTI_DEVICE and (guard := devices.guard_for(self.param_groups[0]["params"])) is not None:
             with guard:
                 return step_with_hooks(self, *args, **kwargs)
+        if mode.tracer is not None:
+            return mode.tracer.whole(step_with_hooks, (self, *args), kwargs)
         if self._stepping:
             return step(self, *args, **kwargs)
         call: tuple[Any, ...] = (self, *args)
@@ -203,6 +206,7 @@ class Optimizer(SavedState):
             else:
                 state[name] = dtypes.cast(a, half)
 
+    @recorded_whole
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients, or set them to zero if `set_to_none` is False."""
         for group in self.param_groups:

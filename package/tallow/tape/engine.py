@@ -99,8 +99,9 @@ def run_backward(
     Returns: leaf gradients by the leaf's id, and the target gradients of node outputs; None for a target that was
         reached by steps alone, whose gradient is zero.
     """
-    kind = kind or (Sweep if mode.tracer is None else mode.tracer.sweep)
-    sweep = kind(Plan(roots, targets, behind), retain_graph)
+    if mode.tracer is not None:
+        mode.tracer.stop("a backward pass")
+    sweep = (kind or Sweep)(Plan(roots, targets, behind), retain_graph)
     for edge, g in roots:
         sweep.add(edge, g, owned=False)
     sweep.run(fill)

@@ -23,7 +23,7 @@ class _Mode(threading.local):
     Attributes:
         usual: all of this in one word, because the lookup of a thread's attribute is a noticeable part of a small op:
             RECORDING, PLAIN or INFERENCE; None under autocast, and while `tracer` records.
-        tracer: the recorder of `tallow.compiler` that ops report to, or None.
+        tracer: the recorder that ops report to, of `tallow.export` or `tl.compile`; None if nothing is recorded.
         batching: the innermost call of `tallow.func.vmap` that runs, a Level of tallow.functions.batching, or None.
         duals: the dual tensors, each with its tangent, of the open level of tallow.autograd.forward_ad; None without.
         finds_nan: whether backward passes look for NaN, see tallow.autograd.anomaly.

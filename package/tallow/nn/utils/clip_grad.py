@@ -9,6 +9,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import tensor
 from tallow.core.deprecated import older_name
 from tallow.core.tensor import Tensor, wrap
+from tallow.core.whole_calls import recorded_whole
 from tallow.devices import device_of, move
 from tallow.dtypes import cast
 from tallow.errors import NumericError
@@ -29,6 +30,7 @@ def _gradients(parameters: Tensors) -> list[Tensor]:
     return [p.grad for p in _as_list(parameters) if p.grad is not None]
 
 
+@recorded_whole
 def get_total_norm(
     tensors: Tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
@@ -56,6 +58,7 @@ def get_total_norm(
     return total
 
 
+@recorded_whole
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
@@ -73,6 +76,7 @@ def scale_gradients(grads: list[Tensor], max_norm: float, total_norm: Tensor) ->
         note_write(grad)
 
 
+@recorded_whole
 def clip_grad_norm_(
     parameters: Tensors,
     max_norm: float,
@@ -94,6 +98,7 @@ def clip_grad_norm_(
 clip_grad_norm = older_name("clip_grad_norm", clip_grad_norm_)
 
 
+@recorded_whole
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Clamp each element of all gradients to [-clip_value, clip_value]."""
     bound = float(clip_value)

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, check_one_each, set_value, values_of
@@ -88,6 +89,7 @@ class SequentialLR(_SchedulerGroup):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
+    @recorded_whole
     def step(self) -> None:  # type: ignore[override]
         self.last_epoch += 1
         index = bisect_right(self._milestones, self.last_epoch)
@@ -117,6 +119,7 @@ class ChainedScheduler(_SchedulerGroup):
         super().__init__(schedulers, optimizer)
         self._last_lr = values_of(self.optimizer, "lr")
 
+    @recorded_whole
     def step(self) -> None:  # type: ignore[override]
         for scheduler in self._schedulers:
             scheduler.step()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, values_of
 from tallow.optim.optimizer import Optimizer
@@ -73,6 +74,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def get_lr(self) -> list[Any]:
         return [_cosine(lr, self.eta_min, self.T_cur / self.T_i) for lr in self.base_lrs]
 
+    @recorded_whole
     def step(self, epoch: float | None = None) -> None:
         """Advance to the next epoch, or to a possibly fractional `epoch`: `step(epoch + batch / batches)`."""
         if epoch is None and self.last_epoch < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError
 from tallow.optim.lr_scheduler.scheduler import LRScheduler, as_optimizer, per_group, set_value, values_of
 from tallow.optim.optimizer import Optimizer
@@ -54,6 +55,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
+    @recorded_whole
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Record the metric of an epoch, a number or a one-element tensor."""
         current = float(metrics)

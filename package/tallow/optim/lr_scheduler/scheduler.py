@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, InvalidKeyError, TallowError, warn
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.state_checks import fault
@@ -63,6 +64,7 @@ class LRScheduler:
         """Return the current learning rate of each group."""
         return self._last_lr
 
+    @recorded_whole
     def step(self, epoch: int | None = None) -> None:
         """Advance to the next epoch; call it after the optimizer's step.
 

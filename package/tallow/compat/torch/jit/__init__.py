@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tallow.compat.absent import absent
-from tallow.compiler.scripted import ScriptModule
+from tallow.fx.compile.scripted import ScriptModule
 from tallow.jit import trace
 
 __all__ = [

@@ -1,6 +1,6 @@
 """torch.jit._script: classes of scripted objects."""
 
-from tallow.compiler.scripted import ScriptFunction, ScriptModule
+from tallow.fx.compile.scripted import ScriptFunction, ScriptModule
 from tallow.jit import script
 
 RecursiveScriptModule = ScriptModule

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow import export
-from tallow.compiler.compiled import Compiled, OptimizedModule
 from tallow.core.tensor import Tensor
 from tallow.errors import TraceError, UnsupportedError, warn
+from tallow.fx.compile.compiled import Compiled
+from tallow.fx.compile.optimized_module import OptimizedModule
 from tallow.nn.module import Module
 
 SHARED = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")

@@ -1,13 +1,14 @@
-"""torch.compiler, and `compile`: repeat a function from a plan of its array functions, without the layer of tensors."""
+"""torch.compiler, and `compile`: record a call of a function as a graph, and repeat it; see `tallow.fx.compile`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from tallow.compiler import watch
-from tallow.compiler.compiled import Compiled, GraphBreak, OptimizedModule
 from tallow.errors import ArgumentError, UnsupportedError
+from tallow.fx.compile import guards
+from tallow.fx.compile.compiled import Compiled, GraphBreak
+from tallow.fx.compile.optimized_module import OptimizedModule
 from tallow.lazy_names import names_of
 from tallow.nn.module import Module
 from tallow.tape.modes import is_exporting, mode
@@ -42,25 +43,25 @@ def compile(
 ) -> Any:
     """Compile a function or a module. Also a decorator, with or without arguments: `@tl.compile(fullgraph=True)`.
 
-    The first call runs as always, and is recorded: which array functions ran, with which operands. Later calls repeat
-    the list. They compute the same bits, and do the same to parameters, gradients, optimizers, running statistics and
-    random numbers. A whole training step can be compiled.
+    The first call runs as always, and is recorded as a graph of ops: `tallow.fx`. Later calls repeat the graph without
+    the Python code between its ops. They compute the same bits, and do the same to parameters, gradients, optimizers,
+    running statistics and random numbers. A whole training step can be compiled.
 
     Without gradients, consecutive elementwise ops on large float32 tensors run as one pass, in which exp, tanh, sigmoid
     and silu may differ from the eager ops in the last bits.
 
-    A plan is used if the arguments have the shapes, dtypes and strides of the recorded call, the Python values that the
-    function reads are the same, and so are the modules' parameters and settings. Otherwise the call is recorded anew,
-    up to eight plans; calls that differ from all of them run eagerly. A function that does what a plan cannot repeat,
-    such as reading a value with `item()` or printing, runs eagerly; a warning says why, once. `explain()` of the result
-    prints the plans.
+    A graph is used if the arguments have the shapes, dtypes and strides of the recorded call, the Python values that
+    the function may read are the same, and so are the modules' parameters and settings. Otherwise the call is recorded
+    anew, up to eight times; calls that differ from all of them run eagerly. A function that may do what a graph cannot
+    repeat, such as reading a value with `item()` or printing, runs eagerly; a warning says why, once. `explain()` of
+    the result prints the graphs.
 
     On other devices than the CPU, calls run eagerly.
 
     Args:
         fullgraph: raise GraphBreak in place of the warning, and in every call that would run eagerly.
-        dynamic: checked only: a plan is for given shapes.
-        backend: a name of PyTorch's; plans are the only backend.
+        dynamic: checked only: a graph is for given shapes.
+        backend: a name of PyTorch's; there is one backend.
         mode, options: checked only: there is nothing to tune.
         disable: return the function itself.
 
@@ -97,7 +98,7 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, rea
     """Let functions that call `fn` run eagerly. Return `fn`. Also a decorator, with or without arguments."""
     if fn is None:
         return disable
-    watch.disable(fn)
+    guards.disable(fn)
     return fn
 
 

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, Self
 
 from tallow.compat.modules import MODULES, OWN
+from tallow.compat.printing import print_as_tallow, print_as_torch
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
 ROOT = "torch"
@@ -135,7 +136,7 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
     """Make `import torch` give tallow, and likewise every PyTorch submodule that tallow supports.
 
     It lasts until `uninstall_torch`, or the end of a block: `with install_torch(): import model`. Modules imported
-    meanwhile keep their names. A second call has no effect.
+    meanwhile keep their names. Shapes, dtypes and layouts print as PyTorch's. A second call has no effect.
 
     Using something that tallow lacks raises an error that names it: ModuleNotFoundError for a module, AttributeError
     for a name.
@@ -165,6 +166,7 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
     for name in imported:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)
+    print_as_torch()
     return finder
 
 
@@ -172,6 +174,7 @@ def uninstall_torch() -> None:
     """Undo `install_torch`: the name `torch` means PyTorch again, the imported module if there was one."""
     for finder in [finder for finder in sys.meta_path if isinstance(finder, TorchFinder)]:
         sys.meta_path.remove(finder)
+        print_as_tallow()
         for name in _modules_of_torch():
             del sys.modules[name]
         sys.modules.update(finder.replaced)

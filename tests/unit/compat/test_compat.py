@@ -21,6 +21,8 @@ from tallow.compat.stand_in import all_modules
 from tallow.compat.version import TorchVersion
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
+MISSING = r"torch\.package: tallow, which stands in for torch here, has no 'package'"
+
 
 @pytest.fixture
 def torch() -> Iterator[Any]:
@@ -77,22 +79,27 @@ def test_the_usual_imports(torch: Any) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["import torch.fft", "from torch import fft", "from torch.fft import rfft", "import torch.fft.deep"],
+    [
+        "import torch.package",
+        "from torch import package",
+        "from torch.package import PackageImporter",
+        "import torch.package.deep",
+    ],
 )
 def test_importing_a_missing_module_raises(torch: Any, statement: str) -> None:
-    with pytest.raises(ImportError, match=r"torch\.fft: tallow, which stands in for torch here, has no 'fft'") as error:
+    with pytest.raises(ImportError, match=MISSING) as error:
         exec(statement)
     assert isinstance(error.value, MissingModuleError)
 
 
 def test_a_missing_attribute_raises(torch: Any) -> None:
-    with pytest.raises(MissingNameError, match=r"torch\.fft: tallow, which stands in for torch here, has no 'fft'"):
-        _ = torch.fft
+    with pytest.raises(MissingNameError, match=MISSING):
+        _ = torch.package
     with pytest.raises(MissingNameError, match=r"torch\.nn\.Frobnicate: tallow"):
         _ = torch.nn.Frobnicate
     with pytest.raises(MissingNameError, match=r"torch\.optim\.Frobnicate: tallow"):
         _ = torch.optim.Frobnicate
-    assert not hasattr(torch, "fft")
+    assert not hasattr(torch, "package")
 
 
 def test_modules_of_tallow_that_pytorch_does_not_have_stay_out(torch: Any) -> None:
@@ -110,6 +117,16 @@ def test_vars_of_a_module_are_its_names(torch: Any) -> None:
 def test_a_distribution_named_torch_has_a_version(torch: Any) -> None:
     assert importlib.metadata.version("torch") == torch.__version__
     assert "torch" in {distribution.name for distribution in importlib.metadata.distributions()}
+
+
+def test_values_print_as_those_of_torch(torch: Any) -> None:
+    x = torch.ones(2, dtype=torch.float64)
+    assert repr(x) == "tensor([1., 1.], dtype=torch.float64)"
+    assert f"{x.shape} {x.dtype} {x.layout} {torch.channels_last}" == (
+        "torch.Size([2]) torch.float64 torch.strided torch.channels_last"
+    )
+    uninstall_torch()
+    assert repr(x.shape) == "tallow.Size([2])"
 
 
 def test_a_setting_is_set_on_tallow(torch: Any) -> None:
@@ -198,10 +215,10 @@ class TestCommandLine:
         assert self.run("train.py", cwd=tmp_path).returncode == 7
 
     def test_the_last_line_names_the_missing_module(self, tmp_path: Path) -> None:
-        (tmp_path / "train.py").write_text("import torch\nimport torch.fft\n")
+        (tmp_path / "train.py").write_text("import torch\nimport torch.package\n")
         process = self.run("train.py", cwd=tmp_path)
         assert process.returncode == 1
-        assert process.stderr.splitlines()[-1].endswith("has no 'fft'")
+        assert process.stderr.splitlines()[-1].endswith("has no 'package'")
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         done = self.run("trian.py", cwd=tmp_path)

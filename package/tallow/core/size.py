@@ -18,7 +18,7 @@ def _integers(lengths: Iterable[Any]) -> tuple[int, ...]:
     integers = []
     for position, length in enumerate(lengths):
         try:
-            integers.append(index(length))
+            integers.append(length if isinstance(length, int) else index(length))  # one that varies stays as it is
         except TypeError:
             kind = type(length).__name__
             raise ArgumentTypeError(f"Size takes an iterable of 'int' (item {position} is '{kind}')") from None

@@ -184,6 +184,7 @@ LAZY = {  # imported at first use
     "distributions": "tallow.distributions",
     "export": "tallow.export",
     "fft": "tallow.fft",
+    "signal": "tallow.signal",
     "func": "tallow.func",
     "fx": "tallow.fx",
     "generation": "tallow.generation",

@@ -197,6 +197,7 @@ class Module(Namespace):
         super().__init__("cupy", np, NAMES["functions"], cupy_behaviour.FUNCTIONS)
         self.ndarray = Array
         self.linalg = Linalg("cupy.linalg", np.linalg, NAMES["linalg"], cupy_behaviour.LINALG)
+        self.fft = Namespace("cupy.fft", np.fft, NAMES["fft"])
         self.lib = type("lib", (), {})()
         self.lib.stride_tricks = Namespace("stride_tricks", np.lib.stride_tricks, NAMES["stride_tricks"])
         self.cuda = gpus()

@@ -54,6 +54,7 @@ record = {
     "at_dtypes": AT_DTYPES,
     "functions": functions(cupy),
     "linalg": functions(cupy.linalg),
+    "fft": functions(cupy.fft),
     "stride_tricks": functions(cupy.lib.stride_tricks),
     "constants": sorted(name for name, value in public(cupy).items() if isinstance(value, float | type | None)),
     "methods": functions(cupy.ndarray),

@@ -14,6 +14,7 @@ from tallow import dtypes
 EVERY = (*dtypes.ALL, tl.uint64, *dtypes.PACKED)
 
 
+@pytest.mark.cpu("CuPy has no dtypes of named fields")
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
 def test_a_dtype_is_one_object_with_a_name(dtype: tl.dtype) -> None:
     assert repr(dtype) == f"tallow.{dtype.name}"
@@ -25,6 +26,7 @@ def test_a_dtype_is_one_object_with_a_name(dtype: tl.dtype) -> None:
     assert x.element_size() == dtype.itemsize
 
 
+@pytest.mark.cpu("CuPy has no dtypes of named fields")
 @pytest.mark.parametrize("dtype", dtypes.FLOAT8, ids=str)
 def test_float8_keeps_its_own_values(dtype: tl.dtype) -> None:
     every = tl.arange(256).to(tl.uint8).view(dtype)
@@ -34,12 +36,14 @@ def test_float8_keeps_its_own_values(dtype: tl.dtype) -> None:
     assert values[finite].abs().max().item() == tl.finfo(dtype).max
 
 
+@pytest.mark.cpu("CuPy has no dtypes of named fields")
 def test_float8_rounds_to_the_nearest_even() -> None:
     x = tl.tensor([1.0625, 1.1875, 300.0, 1e6, -0.001])  # ties at 1/16 and 3/16
     assert x.to(tl.float8_e4m3fn).tolist() == [1.0, 1.25, 288.0, 448.0, -0.001953125]
     assert x.to(tl.float8_e5m2)[3].item() == float("inf")
 
 
+@pytest.mark.cpu("CuPy has no dtypes of named fields")
 def test_dtypes_that_only_hold_values_refuse_arithmetic() -> None:
     x = tl.ones(2, dtype=tl.float8_e4m3fn)
     with pytest.raises(tl.errors.TallowError):

@@ -31,6 +31,7 @@ from tallow.functions import (
     shuffling,
     signal_windows,
     similarity,
+    spectra,
     statistics,
     storage,
 )

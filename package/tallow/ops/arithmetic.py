@@ -23,7 +23,9 @@ from tallow.ops.table import Result, op
 
 def log(x: Any) -> Any:
     """Return ln(x) of an array or a Python number; a number stays a number, and does not widen arrays."""
-    return array_module(x).log(x) if hasattr(x, "dtype") else float(np.log(x))
+    if hasattr(x, "dtype"):
+        return array_module(x).log(x)
+    return complex(np.log(x)) if isinstance(x, complex) else float(np.log(x))
 
 
 @kernel("add", "array", into=np.add)
@@ -307,7 +309,12 @@ def _(g: Derived, *, input: Derived, exponent: Derived, value: Derived = None) -
         return [g * 0 if exponent == 0 else g * exponent * input ** (exponent - 1), None]
     logarithm = input.log() if hasattr(input, "dtype") else exponent.new_full((), input).log()
     by_input = (g * exponent * input ** (exponent - 1)).masked_fill(exponent == 0, 0)
-    return [by_input, (g * value * logarithm).masked_fill((exponent >= 0) & (input == 0), 0)]
+    return [by_input, (g * value * logarithm).masked_fill(_is_not_negative(exponent) & (input == 0), 0)]
+
+
+def _is_not_negative(exponent: Any) -> Any:
+    """Return exponent >= 0 for a tensor or a number; for complex numbers, of the real part."""
+    return getattr(exponent, "real", exponent) >= 0
 
 
 def _power(input: Any, exponent: Any) -> Any:

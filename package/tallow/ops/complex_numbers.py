@@ -63,9 +63,7 @@ def view_as_real(input: Array) -> Result:
 
 
 def _whole(pairs: Array) -> Array:
-    whole = array_module(pairs).empty(pairs.shape[:-1], WHOLES[pairs.dtype])
-    whole.real, whole.imag = pairs[..., 0], pairs[..., 1]
-    return whole
+    return array_module(pairs).ascontiguousarray(pairs).view(WHOLES[pairs.dtype]).reshape(pairs.shape[:-1])
 
 
 @view_as_real.second
@@ -104,9 +102,7 @@ def _(g: Derived) -> Gradients:
 @op("", dtypes="promote", batched="elementwise")
 def complex_of(real: Array, imag: Array) -> Result:
     """Return real + i · imag, broadcast."""
-    xp = array_module(real)
-    value = xp.empty(np.broadcast_shapes(real.shape, imag.shape), WHOLES[real.dtype])
-    value.real, value.imag = real, imag
+    value = _whole(array_module(real).stack(array_module(real).broadcast_arrays(real, imag), axis=-1))
     return value, lambda g: (lambda: g.real, lambda: g.imag)
 
 

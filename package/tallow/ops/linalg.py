@@ -136,6 +136,11 @@ def cofactors(A: Array) -> Result:
 
 def _of_cofactors(g: Array, u: Array, s: Array, vt: Array) -> Array:
     name, xp = "linalg.det", array_module(g)
+    if u.dtype.kind == "c":
+        inverse = xp.linalg.inv(times(name, u * s[..., None, :], vt))
+        trace = (g * transposed(inverse)).sum(axis=(-1, -2), keepdims=True)
+        scale = s.prod(axis=-1)[..., None, None]
+        return scale * transposed(inverse * trace - times(name, inverse, g, inverse))
     eye = xp.eye(s.shape[-1], dtype=s.dtype)
     pairs = products_of_others(xp.where(eye, 1, s[..., None, :]), s.ndim) * (1 - eye)
     m = times(name, transposed(u), g, transposed(vt))

@@ -124,10 +124,14 @@ asinh.slope(lambda input: (input * input + 1) ** -0.5)
 def acosh(input: Array) -> Result:
     """Return the inverse hyperbolic cosine, of numbers ≥ 1."""
     xp = array_module(input)
+    if input.dtype.kind == "c":  # √(x² - 1) has another sign on the left
+        return xp.arccosh(input), lambda g: (g / (xp.sqrt(input - 1) * xp.sqrt(input + 1)),)
     return xp.arccosh(input), lambda g: (g / xp.sqrt(input * input - 1),)
 
 
-acosh.slope(lambda input: (input * input - 1) ** -0.5)
+@acosh.slope
+def _(*, input: Derived) -> Derived:
+    return (input - 1) ** -0.5 * (input + 1) ** -0.5 if input.is_complex() else (input * input - 1) ** -0.5
 
 
 @op("tl tl_ Tensor Tensor_", dtypes="float", aliases=("arctanh",), batched="elementwise")

@@ -20,6 +20,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
+from tallow.ops.complex_numbers import view_as_complex, view_as_real
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.optim.saved_state import Group as Group
 from tallow.optim.saved_state import SavedState
@@ -186,11 +187,25 @@ class Optimizer(SavedState):
         """Update parameters, given by their arrays, from gradients; their state is looked up and kept."""
         states = [self.state.get(param, {}) for param in params]
         state_arrays = [{name: t.array for name, t in state.items()} if state else {} for state in states]
-        self.update_many(arrays, grads, state_arrays, group)
+        if any(array.dtype.kind == "c" for array in arrays):
+            self._update_parts(arrays, grads, state_arrays, group)
+        else:
+            self.update_many(arrays, grads, state_arrays, group)
         for param, before, after in zip(params, states, state_arrays, strict=True):
             if len(after) > len(before):
                 self.state[param] = before | {name: wrap(a) for name, a in after.items() if name not in before}
             note_write(param)
+
+    def _update_parts(
+        self, arrays: list[Array], grads: list[Array], states: list[dict[str, Array]], group: Group
+    ) -> None:
+        """Update parameters of which some are complex, as real ones with one more dim; their state is complex too."""
+        real_states = [{name: _parts(a) for name, a in state.items()} for state in states]
+        self.update_many([_parts(a) for a in arrays], [_parts(g) for g in grads], real_states, group)
+        for array, state, parts in zip(arrays, states, real_states, strict=True):
+            for name in parts.keys() - state.keys():
+                a = parts[name]
+                state[name] = _whole(a) if array.dtype.kind == "c" and a.shape == (*array.shape, 2) else a
 
     def _update_half(self, array: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         wide = dtypes.widen(array)
@@ -286,6 +301,17 @@ class Optimizer(SavedState):
         self.__dict__.setdefault("_step_pre_hooks", {})
         self.__dict__.setdefault("_step_post_hooks", {})
         self.__dict__.setdefault("_state_hooks", defaultdict(dict))
+
+
+def _parts(array: Array) -> Array:
+    """Return a view of complex numbers as real ones with one more dim; another array itself."""
+    parts: Array = view_as_real.function(array)[0] if array.dtype.kind == "c" else array
+    return parts
+
+
+def _whole(parts: Array) -> Array:
+    whole: Array = view_as_complex.function(parts)[0]
+    return whole
 
 
 def _group_by_device(params: Iterable[Tensor]) -> Iterable[list[Tensor]]:

@@ -745,6 +745,9 @@ def isposinf(input: Tensor, *, out: Any = ...) -> Tensor:
 def isreal(input: Tensor) -> Tensor:
     """Return whether each element has no imaginary part."""
 
+def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
+    """Compute the signal of which `stft` returns these spectra, or the nearest one by least squares."""
+
 def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return I0(β √(1 - (2t - 1)²)) / I0(β), t from 0 to 1; I0 is the modified Bessel function."""
 
@@ -1293,6 +1296,9 @@ def std(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., kee
 
 def std_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return `std` and `mean`."""
+
+def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
+    """Compute the spectra of the frames of a signal, each multiplied by the window."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Any = ...) -> Tensor:
     """Return input - alpha · other, broadcast."""

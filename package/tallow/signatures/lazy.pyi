@@ -101,6 +101,7 @@ from tallow.compat.settings import set_default_tensor_type as set_default_tensor
 from tallow.compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from tallow.compat.settings import set_num_interop_threads as set_num_interop_threads
 from tallow.compat.settings import set_num_threads as set_num_threads
+from tallow import signal as signal
 from tallow.functions.copying import slice_copy as slice_copy
 from tallow.functions.copying import split_copy as split_copy
 from tallow.functions.copying import split_with_sizes_copy as split_with_sizes_copy
@@ -223,6 +224,7 @@ __all__ = [
     "set_float32_matmul_precision",
     "set_num_interop_threads",
     "set_num_threads",
+    "signal",
     "slice_copy",
     "split_copy",
     "split_with_sizes_copy",

@@ -779,6 +779,9 @@ class Methods:
     def isreal(self) -> Tensor:
         """Return whether each element has no imaginary part."""
 
+    def istft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor:
+        """Compute the signal of which `stft` returns these spectra, or the nearest one by least squares."""
+
     def kron(self, other: Tensor) -> Tensor:
         """Compute the Kronecker product: each element of `input` times all of `other`."""
 
@@ -1345,6 +1348,9 @@ class Methods:
 
     def std(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute the square root of `var`."""
+
+    def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
+        """Compute the spectra of the frames of a signal, each multiplied by the window."""
 
     def storage(self) -> Any:
         """Return the memory that the tensor is a view of, as elements of its dtype."""

@@ -1,0 +1,5 @@
+"""Signal processing, as torch.signal: its windows."""
+
+from tallow.signal import windows
+
+__all__ = ["windows"]

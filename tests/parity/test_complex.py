@@ -1,0 +1,110 @@
+"""Complex numbers, Fourier transforms and windows, compared with PyTorch: values, gradients and second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tallow as tl
+
+torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
+
+RNG = np.random.default_rng(5)
+CALLS: dict[str, Callable[..., Any]] = {
+    "sums": lambda m, x, y: x + 2 * y - 1j * x,
+    "quotient": lambda m, x, y: x / (y + 3) + 1 / (x + 4j),
+    "powers": lambda m, x, y: x**3 + x**0.5 + x**y + (2 + 1j) ** x,
+    "exponentials": lambda m, x, y: x.exp() + x.log() + x.log1p() + x.sqrt() + x.rsqrt() + x.expm1(),
+    "trigonometry": lambda m, x, y: x.sin() + x.cos() + x.tan() + x.asin() + x.acos() + x.atan(),
+    "hyperbolic": lambda m, x, y: x.sinh() + x.cosh() + x.tanh() + x.asinh() + x.acosh() + x.atanh(),
+    "parts": lambda m, x, y: x.abs() + x.angle() + x.real * y.imag,
+    "signs": lambda m, x, y: x.sgn() * y.conj(),
+    "polar": lambda m, x, y: m.polar(x.abs(), y.imag) * m.complex(x.imag, y.real),
+    "products": lambda m, x, y: x @ y.mH + m.einsum("ij,kj->ik", x, y),
+    "reductions": lambda m, x, y: x.sum(0) + x.mean(1) + x.prod(0) + x.cumsum(0)[1] + x.cumprod(1)[2],
+    "moments": lambda m, x, y: x.var(0) + x.std(1) + x.norm() + m.linalg.vector_norm(y, 3),
+    "selection": lambda m, x, y: m.cat([m.where(x.real > 0, x, y), m.stack([x, y])[1]]).masked_fill(
+        m.tensor([True, False, True]), 2j
+    ),
+    "solve": lambda m, x, y: m.linalg.solve(x, y) + m.linalg.inv(x) + m.linalg.det(x),
+    "slogdet": lambda m, x, y: m.linalg.slogdet(x)[0] + m.linalg.slogdet(y)[1],
+    "cholesky": lambda m, x, y: m.linalg.cholesky(x @ x.mH + 2 * m.eye(3, dtype=x.dtype)),
+    "svd": lambda m, x, y: m.linalg.svdvals(x) + m.linalg.eigvalsh(x + x.mH),
+    "eigenvalues": lambda m, x, y: (m.linalg.eigvals(x) ** 2).sum() + m.linalg.eigvals(x.real).prod(),
+    "pinv": lambda m, x, y: m.linalg.pinv(x[:, :2]),
+    "fft": lambda m, x, y: m.fft.fft(x, 4) + m.fft.ifft(y, 4, norm="ortho") + m.fft.fftn(m.fft.fftshift(x), (2, 4))[1],
+    "rfft": lambda m, x, y: (
+        m.fft.rfft(x.real, 5) + m.fft.rfft2(y.imag, (3, 4), norm="forward") + m.fft.ihfft(x.real, 4)
+    ),
+    "irfft": lambda m, x, y: m.fft.irfft(x, 5) + m.fft.hfft(y, 5) + m.fft.irfftn(x, (3, 5), norm="ortho"),
+}
+FIRST_ORDER = ("eigenvalues",)  # PyTorch has a second derivative, tallow none
+
+
+def results(m: Any, call: Callable[..., Any], arrays: list[Any], second: bool) -> list[Any]:
+    inputs = [m.tensor(a, requires_grad=True) for a in arrays]
+    y = call(m, *inputs)
+    loss = (y.abs() ** 2).sum() + (y.real * 0.5).sum()
+    gradients = m.autograd.grad(loss, inputs, create_graph=second, allow_unused=True)
+    found = [y, *gradients]
+    if second:
+        total = sum((g.abs() ** 2).sum() for g in gradients if g is not None)
+        found += m.autograd.grad(total, inputs, allow_unused=True)
+    return [np.zeros(()) if t is None else t.detach().resolve_conj().numpy() for t in found]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients(name: str) -> None:
+    arrays = [RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3)) for _ in range(2)]
+    second = name not in FIRST_ORDER
+    for mine, expected in zip(
+        results(tl, CALLS[name], arrays, second), results(torch, CALLS[name], arrays, second), strict=True
+    ):
+        assert mine.dtype == expected.dtype or not expected.shape
+        np.testing.assert_allclose(mine, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("sym", [True, False])
+def test_windows(sym: bool) -> None:
+    for name in tl.signal.windows.__all__:
+        options = {"a": (0.4, 0.5, 0.1)} if name == "general_cosine" else {}
+        for n in (0, 1, 2, 7):
+            mine = getattr(tl.signal.windows, name)(n, sym=sym, dtype=tl.float64, **options)
+            expected = getattr(torch.signal.windows, name)(n, sym=sym, dtype=torch.float64, **options)
+            np.testing.assert_allclose(mine.numpy(), expected.numpy(), rtol=1e-12, atol=1e-12, err_msg=f"{name} {n}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "options", [{}, {"center": False}, {"normalized": True}, {"win_length": 6}, {"hop_length": 3}], ids=str
+)
+def test_short_time_spectra_and_back(options: dict[str, Any]) -> None:
+    signal = RNG.standard_normal((2, 41))
+    window = np.hanning(options.get("win_length", 8) + 2)[1:-1]
+    found = []
+    for m in (tl, torch):
+        x = m.tensor(signal, requires_grad=True)
+        spectra = m.stft(x, 8, window=m.tensor(window), return_complex=True, **options)
+        back = m.istft(spectra * (1 + 0.5j), 8, window=m.tensor(window), **options)
+        (g,) = m.autograd.grad((back**2).sum() + spectra.abs().sum(), x)
+        found.append([t.detach().resolve_conj().numpy() for t in (spectra, back, g)])
+    for mine, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
+def test_optimizers_take_complex_parameters(optimizer: str) -> None:
+    start, goal = RNG.standard_normal(6).view(np.complex128), RNG.standard_normal(6).view(np.complex128)
+    found = []
+    for m in (tl, torch):
+        z = m.nn.Parameter(m.tensor(start.copy()))
+        steps = getattr(m.optim, optimizer)([z], lr=0.1)
+        for _ in range(3):
+            steps.zero_grad()
+            ((z - m.tensor(goal)).abs() ** 2).sum().backward()
+            steps.step()
+        found.append(z.detach().numpy())
+    np.testing.assert_allclose(*found, rtol=1e-7)

@@ -67,6 +67,11 @@ m.index_put_(m.zeros(4), (i[0],), m.tensor(2.), True)
 m.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15)
 m.fake_quantize_per_tensor_affine(x, m.tensor(0.1), m.tensor(3, dtype=m.int32), 0, 15)
 m.func.grad(lambda x: (x * m.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15)).sum())(x)
+[m.nn.Conv2d(1, 1, 1).transposed, m.nn.ConvTranspose1d(1, 1, 1).transposed]
+m.nn.functional.linear_cross_entropy(x, x, m.tensor([0, 2, 1]), linear_bias=x[:, 0], label_smoothing=0.1)
+m.nn.functional.linear_cross_entropy(x[0], x, m.tensor(2), reduction="none")
+m.nn.functional.linear_cross_entropy(x, m.stack([x, x * 2], 1), m.tensor([[0, 2], [1, 1], [2, -100]]))
+m.func.grad(lambda w: m.nn.functional.linear_cross_entropy(x, w, m.tensor([0, 2, 1])))(x)
 m.fake_quantize_per_channel_affine(x, m.tensor([.1, .2, .3]), m.tensor([0, 1, 2], dtype=m.int32), 0, 0, 7)
 """
 

@@ -89,6 +89,31 @@ def _cross_entropy_of_probabilities(
 
 
 @public("F")
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: object = None,
+) -> Tensor:
+    """Compute `cross_entropy` of the logits input · linear_weightᵀ + linear_bias.
+
+    Args:    options: how PyTorch divides the work; has no effect
+    Shapes:  input (N, D) or (D), linear_weight (C, ..., D), linear_bias (C, ...); target as of logits (N, C, ...)
+    """
+    outer = linear_weight.shape[:-1]
+    logits = (input @ linear_weight.reshape(-1, linear_weight.shape[-1]).mT).reshape(*input.shape[:-1], *outer)
+    logits = logits if linear_bias is None else logits + linear_bias
+    ignored = -100 if ignore_index is None else ignore_index
+    return cross_entropy(logits, target, weight, None, ignored, None, reduction, label_smoothing)
+
+
+@public("F")
 def nll_loss(
     input: Tensor,
     target: Tensor,

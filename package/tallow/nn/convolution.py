@@ -86,6 +86,7 @@ class _ConvNd(Module):
 
 
 class _Convolution(_ConvNd):
+    transposed = False
     _convolve: Callable[..., Tensor]
 
     def __init__(
@@ -170,6 +171,8 @@ class Conv3d(_Convolution):
 
 
 class _ConvTransposeNd(_ConvNd):
+    transposed = True
+
     def __init__(
         self,
         in_channels: int,

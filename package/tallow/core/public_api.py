@@ -63,6 +63,8 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
     def register(function: F) -> F:
         is_operator = function.__name__.startswith("__")  # Python calls it by position
         published = function if is_operator else _accept_numpy_keywords(function)
+        if published is not function:
+            _find_at(places.split()[0], name or function.__name__, published)
         for place in places.split():
             for public_name in (name or function.__name__, *names):
                 _register(place, public_name, published)
@@ -95,6 +97,15 @@ def _accept_numpy_keywords(function: F) -> F:
             return after_failure(renaming, args, kwargs)
 
     return renaming  # type: ignore[return-value]
+
+
+def _find_at(place: str, name: str, function: Callable[..., Any]) -> None:
+    """Give a function the module and the qualified name by which pickle finds it: those of one of its places."""
+    function.__module__ = {"F": "tallow.nn.functional", "linalg": "tallow.linalg", "special": "tallow.special"}.get(
+        place, "tallow"
+    )
+    name = name.removeprefix("linalg_") if place == "linalg" else name
+    function.__qualname__ = f"Tensor.{name}" if place in ("Tensor", "Tensor_") else name
 
 
 def _register(place: str, name: str, function: Callable[..., Any]) -> None:
@@ -138,17 +149,26 @@ def _describe(function: F, op: Op, name: str) -> F:
 def publish_op(op: Op) -> Callable[..., Any]:
     """Publish an op at the places it names, and return its public function."""
     function = function_of(op)
+    is_own = op.function.__module__.startswith("tallow.")  # pickle finds a user's function in the user's module
+    named: list[Callable[..., Any]] = []
+
+    def publish(place: str, name: str, published: Callable[..., Any]) -> None:
+        _register(place, name, published)
+        if is_own and published not in named:
+            _find_at(place, name, published)
+            named.append(published)
+
     for place in op.places:
         for name in (op.name, *op.aliases):
             if place == "Tensor_":
-                _register(place, name + "_", inplace_function_of(op))
+                publish(place, name + "_", inplace_function_of(op))
             elif place == "tl_":
-                _register("tl", name + "_", inplace_function_of(op))
+                publish("tl", name + "_", inplace_function_of(op))
             elif place == "F_":
-                _register("F", name, optional_inplace_function_of(op))
-                _register("F", name + "_", inplace_function_of(op))
+                publish("F", name, optional_inplace_function_of(op))
+                publish("F", name + "_", inplace_function_of(op))
             else:
-                _register(place, name, function)
+                publish(place, name, function)
     return function
 
 

@@ -36,7 +36,7 @@ def calls_with_proxies() -> list[Any]:
         pytest.param(function, id=f"{place}.{name}")
         for place in ("tl", "F", "linalg", "special")
         for name, function in PUBLIC[place].items()
-        if function.__module__.startswith("tallow.") and name not in f"{MAKES} {TRIVIAL}".split()
+        if function.__module__.partition(".")[0] == "tallow" and name not in f"{MAKES} {TRIVIAL}".split()
     ]
 
 

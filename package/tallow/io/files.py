@@ -10,7 +10,7 @@ import numpy as np
 
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError, CheckpointError
-from tallow.io import gguf, gguf_layout, gguf_write, llama2c, npz, pytorch, pytorch_write, safetensors
+from tallow.io import gguf, gguf_layout, gguf_write, llama2c, npz, pytorch, pytorch_write, safetensors, whole_objects
 from tallow.io.atomic import atomic_write
 from tallow.io.location import MapLocation, relocate
 from tallow.io.regular import regular
@@ -28,7 +28,8 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
         .gguf          a dict of tensors, without metadata; tallow.io.gguf.save writes metadata too
         .npz           a dict of tensors
         .npy           a tensor
-        others         PyTorch's zip format: tensors, plain values, and containers of them
+        others         PyTorch's zip format: tensors, plain values, and containers of them; or any object that has a
+                       pickle, which `load(weights_only=False)` reads
 
     A file is replaced atomically at the end, or the file that a link names; after an error it is unchanged. A device, a
     pipe, and a file that the system does not let replace are written over at the end.
@@ -76,7 +77,8 @@ def load(
     Args:
         f: a path, the bytes of a file, or a binary file object, which is read to its end.
         map_location: devices of the tensors, as in torch.load; by default those they were saved from.
-        weights_only: accepted for compatibility with PyTorch; code in a file is never run.
+        weights_only: False loads any object of a PyTorch file, such as a whole module, and runs the code that the file
+            names: for files that one trusts. By default no code is run.
         mmap: False reads a file at once instead of mapping it.
         device: alias of `map_location`, as in safetensors.
 
@@ -92,7 +94,7 @@ def load(
     opened = _open(f, mmap)
     start = opened.data[:9].tobytes()
     if start[:4] in (ZIP_MAGIC, EMPTY_MAGIC):
-        return _load_archive(ZipArchive(*opened), map_location)
+        return _load_archive(ZipArchive(*opened), map_location, None if weights_only else whole_objects.load)
     if pytorch.is_legacy(opened.data):
         return pytorch.load(opened, map_location)
     if start[:4] == gguf_layout.MAGIC:
@@ -122,9 +124,9 @@ def _open(f: Source | BinaryIO, mmap: bool | None) -> Opened:
     return open_source(bytearray(read()))  # arrays over `bytes` would be read-only
 
 
-def _load_archive(archive: ZipArchive, map_location: MapLocation) -> Any:
+def _load_archive(archive: ZipArchive, map_location: MapLocation, read: Callable[..., Any] | None) -> Any:
     if pytorch.object_entry(archive):
-        return pytorch.load_archive(archive, map_location)
+        return pytorch.load_archive(archive, map_location, read=read)
     return _relocate_all(npz.load_archive(archive), map_location)
 
 

@@ -71,8 +71,15 @@ def object_entry(archive: ZipArchive) -> str | None:
     return next((name for name in archive.names() if name.count("/") == 1 and name.endswith(f"/{OBJECT}")), None)
 
 
-def load_archive(archive: ZipArchive, map_location: MapLocation = None) -> Any:
-    """Load the object of an open archive; see `load`."""
+def load_archive(
+    archive: ZipArchive, map_location: MapLocation = None, *, read: Callable[..., Any] | None = None
+) -> Any:
+    """Load the object of an open archive; see `load`.
+
+    Args:
+        read: reads the pickle, given as bytes, name, function for storages and budget; by default, only tensors and
+            plain containers are loaded.
+    """
     entry = object_entry(archive)
     if entry is None:
         raise CheckpointError(f"{archive.name} is not a PyTorch checkpoint: it has no {OBJECT}")
@@ -93,6 +100,8 @@ def load_archive(archive: ZipArchive, map_location: MapLocation = None) -> Any:
 
     budget = Budget()
     storages = _Storages(elements, map_location, budget)
+    if read is not None:
+        return read(archive.read(entry), f"{archive.name}: {entry}", storages, budget)
     return _unpickler(archive.read(entry), f"{archive.name}: {entry}", storages, budget=budget).load()
 
 

@@ -1,8 +1,10 @@
-"""Write PyTorch's zip format, with only what `torch.load(..., weights_only=True)` accepts."""
+"""Write PyTorch's zip format: what `torch.load(..., weights_only=True)` accepts, else any object that has a pickle."""
 
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -10,7 +12,8 @@ import numpy as np
 from tallow import devices
 from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.io import whole_objects
 from tallow.io.atomic import atomic_write
 from tallow.io.pickler import Call, Global, PersistentId, Pickler
 from tallow.io.pytorch_names import STORAGE_OF, UNTYPED
@@ -24,25 +27,44 @@ ALIGNMENT = 64  # bytes, as in PyTorch
 
 
 def save(value: Any, target: Path | BinaryIO) -> None:
-    """Save tensors and plain containers. A path is replaced atomically at the end, or unchanged after an error.
+    """Save tensors and plain containers, or any other object as a pickle.
+
+    A path is replaced atomically at the end, or unchanged after an error.
 
     Tensors that share memory share a storage, as in PyTorch: elements between those of a strided view are written with
     it. A tensor whose strides PyTorch does not support (negative ones) is written as a copy. Attributes set on a tensor
     are not written.
 
     Args:
-        target: a path, or a seekable binary file.
+        target: a path, or a binary file.
 
-    Raises:  ArgumentTypeError for values other than tensors and plain containers; ArgumentError for tensors without
+    Raises:  PicklingError for an object without a pickle; ArgumentError for tensors without
         data, and for tensors that view the same memory as different dtypes
     """
-    plan = _Plan(value)
-    pickle = Pickler(plan.tensor).dump(value)
+    try:
+        plan = _Plan(value, _plain)
+    except ArgumentTypeError:
+        plan = _Plan(value, whole_objects.dump)
+    pickle = plan.pickle
     if isinstance(target, str | os.PathLike):
         with atomic_write(target) as file:
             _write(pickle, plan, file)
-    else:
+    elif _is_seekable(target):
         _write(pickle, plan, target)
+    else:
+        _write(pickle, plan, content := io.BytesIO())
+        target.write(content.getbuffer())
+
+
+def _plain(value: Any, tensor: Callable[[Tensor], Call]) -> bytes:
+    """Return the pickle of tensors and plain containers."""
+    return Pickler(tensor).dump(value)
+
+
+def _is_seekable(file: BinaryIO) -> bool:
+    """Return whether a file knows its position; that of a member of a zip archive does not."""
+    is_known = hasattr(file, "seek") and hasattr(file, "tell")
+    return is_known and (not hasattr(file, "seekable") or file.seekable())
 
 
 def _write(pickle: bytes, plan: _Plan, file: BinaryIO) -> None:
@@ -109,9 +131,9 @@ class _Storage:
 class _Plan:
     """The storages to write for `value`, and the position of each tensor in them."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, dump: Callable[[Any, Callable[[Tensor], Call]], bytes]) -> None:
         self._spans: dict[int, _Span] = {}
-        Pickler(self._collect).dump(value)
+        dump(value, self._collect)
         self.storages: list[_Storage] = []
         self._keys: dict[int, int] = {}
         by_address = sorted(self._spans.items(), key=lambda item: (str(item[1].device), item[1].begin))
@@ -119,6 +141,7 @@ class _Plan:
             if not (self.storages and self.storages[-1].try_add(span)):
                 self.storages.append(_Storage(span))
             self._keys[tensor_id] = len(self.storages) - 1
+        self.pickle = dump(value, self.tensor)
 
     def _collect(self, tensor: Tensor) -> Call:
         self._spans[id(tensor)] = _Span(tensor)

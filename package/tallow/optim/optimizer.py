@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import wraps
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -94,6 +95,9 @@ class Optimizer(SavedState):
 
     _stepping = False
     _opt_called = False  # PyTorch's name; schedulers check it
+    # Of an optimizer around another one, which may not call the constructor.
+    _step_pre_hooks: dict[int, Callable[..., Any]] = MappingProxyType({})  # type: ignore[assignment]
+    _step_post_hooks = _step_pre_hooks
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -120,8 +124,8 @@ class Optimizer(SavedState):
         self.defaults = defaults
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
-        self._step_pre_hooks: dict[int, Callable[..., Any]] = {}
-        self._step_post_hooks: dict[int, Callable[..., Any]] = {}
+        self._step_pre_hooks = {}
+        self._step_post_hooks = {}
         self._state_hooks: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
         groups = list(params)
         if not groups:

@@ -10,6 +10,7 @@ import zipfile
 from collections import Counter, OrderedDict
 from contextlib import suppress
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import numpy as np
@@ -609,18 +610,14 @@ def test_same_content_gives_the_same_file() -> None:
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        (object(), ArgumentTypeError, "cannot save a builtins.object"),
-        ([{"a": len}], ArgumentTypeError, "builtin_function_or_method"),
-        (np.ones(2), ArgumentTypeError, "tl.from_numpy"),
-        (tl.nn.Linear(1, 1), ArgumentTypeError, "state_dict"),
-        ({((),): 1}, ArgumentTypeError, "a tuple as a key"),
+        ([{"a": lambda: 0}], PicklingError, "lambda"),
         (2**3000, ArgumentError, "an integer of 376 bytes"),
         (tl.ones(2, device="meta"), ArgumentError, "has no data"),
         ([x := tl.ones(2), x.view(tl.int32)], ArgumentError, "view the same memory"),
     ],
 )
 def test_unsupported_values_raise_and_leave_the_old_file(
-    value: Any, error: type[TallowError], message: str, tmp_path: Path
+    value: Any, error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "model.pt"
     path.write_bytes(b"old")

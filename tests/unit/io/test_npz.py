@@ -111,7 +111,7 @@ def test_shapes_survive_numpy() -> None:
         (VALID[:40], "a header of"),
         (npy(np.array([None]), allow_pickle=True), "does not describe an array of numbers"),
         (npy(np.zeros(2, [("a", "f4")])), "does not describe an array of numbers"),
-        (npy(np.array([1j], np.clongdouble)), "'<c32', which tallow lacks"),
+        (npy(np.array([1j])).replace(b"<c16", b"<c32"), "'<c32', which tallow lacks"),
         (npy(np.array([1], np.float16)).replace(b"<f2", b"<f3"), "'<f3', which tallow lacks"),
         (npy(np.array(["text"])), "which tallow lacks"),
         (npy(np.array([1], "M8[s]")), "does not describe an array of numbers"),

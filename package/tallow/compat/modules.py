@@ -113,6 +113,7 @@ OWN = {
     "torch.__version__": "tallow.compat.version:__version__",
     "torch.version.__version__": "tallow.compat.version:__version__",
     "torch.fx._symbolic_trace.wrap": "tallow.fx.patching:wrap",
+    "torch.torch": "torch",
     "torch._assert": "tallow.fx.assertions:_assert",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck:gradcheck",
     "torch.nn.modules.batchnorm._BatchNorm": "tallow.nn.channel_normalization:_BatchNorm",

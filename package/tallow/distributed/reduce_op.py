@@ -16,3 +16,7 @@ class ReduceOp(Enum):
     BAND = "band"
     BOR = "bor"
     BXOR = "bxor"
+
+
+# PyTorch's name of its class, in annotations of programs.
+setattr(ReduceOp, "RedOpType", ReduceOp)  # noqa: B010 - an Enum has no class attributes that are no members

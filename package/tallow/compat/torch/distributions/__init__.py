@@ -1,0 +1,1 @@
+"""Names of `torch.distributions` that tallow itself does not have."""

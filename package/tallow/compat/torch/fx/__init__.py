@@ -1,0 +1,1 @@
+"""Names of `torch.fx` that tallow itself does not have."""

@@ -1,0 +1,1 @@
+"""torch.fx.experimental: graphs with unknown sizes. Sizes are known here."""

@@ -15,6 +15,8 @@ m.unsafe_chunk(x, 2, 1)[1]
 x.unsafe_split(2)[1]
 m.unsafe_split_with_sizes(x, [1, 2])[1]
 m.as_strided_scatter(x, m.ones(2, 2), (2, 2), (1, 2), 1)
+m.func.grad(lambda s: (m.as_strided_scatter(x, s, (2, 2), (1, 2), 1) ** 2).sum())(m.ones(2, 2))
+m.histogramdd(x / 3, bins=1)[0]
 m.view_copy(x, (4, 3))
 m.split_copy(x, 2)[1]
 m.slice_copy(x, 1, 1, 4, 2)

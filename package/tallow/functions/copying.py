@@ -10,6 +10,7 @@ from functools import wraps
 from typing import Any
 
 from tallow.core.apply import apply
+from tallow.core.creation import arange
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.functions import shape
@@ -45,9 +46,8 @@ def as_strided_scatter(
     input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
     """Return a copy of the input in which `src` replaces the elements of `as_strided(size, stride, storage_offset)`."""
-    copy = input.contiguous().clone()
-    shape.as_strided(copy, size, stride, storage_offset).copy_(src)
-    return copy
+    places = shape.as_strided(arange(input.numel(), device=input.device), size, stride, storage_offset)
+    return input.reshape(-1).scatter(0, places.reshape(-1), src.reshape(-1)).reshape(input.shape)
 
 
 def _copy_of(view: Callable[..., Any], name: str) -> Callable[..., Any]:

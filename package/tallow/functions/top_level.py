@@ -109,7 +109,9 @@ def histogramdd(
             low, high = (column.min().item(), column.max().item()) if len(column) else (0.0, 1.0)
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
         steps = arange(count + 1, dtype=input.dtype, device=input.device)
-        edges.append(low + (high - low) * steps / count)
+        edge = low + (high - low) * steps / count
+        edge[-1] = high  # exactly, so that the greatest element is inside
+        edges.append(edge)
     flat = rows.new_zeros(len(rows)).long()
     inside = rows.new_ones(len(rows)).bool()
     for column, edge in zip(columns, edges, strict=True):
@@ -255,7 +257,7 @@ def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the value of `nn.functional.group_norm`, the mean, and 1 / √(var + eps) of each group."""
-    mean, rstd = _moments(input.reshape(N, group, -1), eps)
+    mean, rstd = _moments(input.reshape(N, group, C // group * HxW), eps)
     return apply(group_norm, input, group, weight, bias, eps), mean, rstd
 
 

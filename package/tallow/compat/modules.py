@@ -132,3 +132,5 @@ OWN = {
 }
 for _hook in ("forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook"):
     OWN[f"torch.nn.modules.module.register_module_{_hook}"] = f"tallow.nn.hooks:register_module_{_hook}"
+for _layout in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+    OWN[f"torch.{_layout}"] = f"tallow.compat.layouts:{_layout}"

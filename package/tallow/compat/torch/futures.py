@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent import futures
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
-class Future:
+class Future(Generic[T]):
     """A result that is set once, by `set_result` or `set_exception`, and can be waited for from any thread.
 
     Args:
@@ -42,9 +44,9 @@ class Future:
         """Set an error, which `wait` raises."""
         self._future.set_exception(result)
 
-    def then(self, callback: Callable[[Future], Any]) -> Future:
+    def then(self, callback: Callable[[Future[Any]], Any]) -> Future[Any]:
         """Return a future of what `callback` makes of this one, once it is done."""
-        following = Future()
+        following: Future[Any] = Future()
 
         def run(_: Any) -> None:
             try:
@@ -55,14 +57,14 @@ class Future:
         self._future.add_done_callback(run)
         return following
 
-    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
+    def add_done_callback(self, callback: Callable[[Future[Any]], Any]) -> None:
         """Call `callback` with this future once it is done; its result is dropped."""
         self._future.add_done_callback(lambda _: callback(self))
 
 
-def collect_all(futures: Sequence[Future]) -> Future:
+def collect_all(futures: Sequence[Future[Any]]) -> Future[Any]:
     """Return a future of the list of these futures, done once all of them are."""
-    collected = Future()
+    collected: Future[Any] = Future()
     waiting = list(futures)
 
     def check(_: Any) -> None:
@@ -76,6 +78,6 @@ def collect_all(futures: Sequence[Future]) -> Future:
     return collected
 
 
-def wait_all(futures: Sequence[Future]) -> list[Any]:
+def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
     """Return the results of these futures, once all are done. Raises: the first error among them."""
     return [future.wait() for future in collect_all(futures).wait()]

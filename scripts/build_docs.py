@@ -35,6 +35,7 @@ GUIDES = (
     (None, "tallow", "README.md"),
     ("Start", "Getting started", "docs/getting-started.md"),
     ("Start", "For PyTorch users", "docs/pytorch.md"),
+    ("Start", "Packages", "docs/ecosystem.md"),
     ("Start", "Examples", "examples/README.md"),
     ("Guides", "Data", "docs/data.md"),
     ("Guides", "Training", "docs/training.md"),

@@ -112,7 +112,7 @@ def _reflected(x: Tensor, A: Tensor, tau: Tensor, order: Any, left: bool) -> Ten
     vectors = A.tril(-1) + eye(*A.shape[-2:], dtype=A.dtype, device=A.device)
     for i in order:
         v, factor = vectors[..., :, i : i + 1], tau[..., i, None, None]
-        x = x - factor * v @ (v.mT @ x) if left else x - (x @ v) @ (factor * v.mT)
+        x = x - factor * v @ (v.mH @ x) if left else x - (x @ v) @ (factor * v.mH)
     return x
 
 
@@ -141,13 +141,14 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 @public("tl Tensor")
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Multiply `input3` by the square Q, or its transpose, of which `geqrf` has returned the reflections.
+    """Multiply `input3` by the square Q, or its conjugate transpose, of which `geqrf` has returned the reflections.
 
     Args:    input2: the factors τ that `geqrf` has returned beside `input`
     Shapes:  input (..., M, K), input2 (..., K), input3 (..., M, N), or (..., N, M) if not `left` -> as input3
     """
     order = range(input2.shape[-1])
-    return _reflected(input3, input, input2, order if left == transpose else reversed(order), left)
+    factors = input2.conj() if transpose else input2
+    return _reflected(input3, input, factors, order if left == transpose else reversed(order), left)
 
 
 @public("linalg")

@@ -63,7 +63,7 @@ def load(
     map_location: MapLocation = None,
     pickle_module: None = None,
     *,
-    weights_only: bool = True,
+    weights_only: bool | None = True,
     mmap: bool | None = None,
     device: Any = None,
 ) -> Any:
@@ -78,7 +78,7 @@ def load(
         f: a path, the bytes of a file, or a binary file object, which is read to its end.
         map_location: devices of the tensors, as in torch.load; by default those they were saved from.
         weights_only: False loads any object of a PyTorch file, such as a whole module, and runs the code that the file
-            names: for files that one trusts. By default no code is run.
+            names: for files that one trusts. By default, and with None as in PyTorch, no code is run.
         mmap: False reads a file at once instead of mapping it.
         device: alias of `map_location`, as in safetensors.
 
@@ -91,10 +91,11 @@ def load(
         if map_location is not None:
             raise ArgumentTypeError("load: map_location and device mean the same", hint="pass one of them")
         map_location = device
+    is_trusted = weights_only is not None and not weights_only
     opened = _open(f, mmap)
     start = opened.data[:9].tobytes()
     if start[:4] in (ZIP_MAGIC, EMPTY_MAGIC):
-        return _load_archive(ZipArchive(*opened), map_location, None if weights_only else whole_objects.load)
+        return _load_archive(ZipArchive(*opened), map_location, whole_objects.load if is_trusted else None)
     if pytorch.is_legacy(opened.data):
         return pytorch.load(opened, map_location)
     if start[:4] == gguf_layout.MAGIC:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import zipfile
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 import tallow as tl
 from tallow.errors import CheckpointError
+from tallow.functions.storage import UntypedStorage
 
 
 def _loaded(value: Any) -> Any:
@@ -56,6 +59,36 @@ def test_nothing_is_run_by_default() -> None:
     tl.save(tl.nn.Linear(2, 2), file)
     with pytest.raises(CheckpointError, match=r"tallow\.nn\.linear\.Linear"):
         tl.load(file.getvalue())
+
+
+class _Hostile:
+    """An object whose pickle calls a function."""
+
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.call = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        _Hostile(os.system, "false"),
+        _Hostile(eval, "1"),
+        _Hostile(tl.load, "weights.pt"),
+        _Hostile(UntypedStorage.from_file, "/etc/hostname"),
+        _Hostile(import_module, "antigravity"),
+        tl.nn.functional.relu,
+    ],
+    ids=["system", "eval", "load", "from_file", "import_module", "relu"],
+)
+@pytest.mark.parametrize("options", [{}, {"weights_only": True}, {"weights_only": None}], ids=["unset", "True", "None"])
+def test_names_beyond_tensors_are_refused_by_default(value: Any, options: dict[str, Any]) -> None:
+    file = io.BytesIO()
+    tl.save({"weights": tl.ones(2), "more": value}, file)
+    with pytest.raises(CheckpointError, match=r"it names .*, which is refused"):
+        tl.load(file.getvalue(), **options)
 
 
 def test_a_member_of_an_archive_is_written_without_seeking() -> None:

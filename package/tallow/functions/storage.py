@@ -308,6 +308,8 @@ def _laid_over(
 ) -> Array:
     if stride is None:
         stride = [math.prod(tuple(size)[d + 1 :]) for d in range(len(size))]
+    if len(stride) != len(size) or min((*size, *stride), default=0) < 0:
+        raise ArgumentError(f"a tensor of size {tuple(size)} and stride {tuple(stride)}: natural numbers, one per dim")
     last = offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True))
     if offset < 0 or (0 not in size and (last + 1) * dtype.itemsize > memory.size):
         raise ArgumentError(

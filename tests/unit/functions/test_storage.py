@@ -36,6 +36,27 @@ def test_a_tensor_laid_over_a_storage_shares_its_memory() -> None:
         z.set_(x.untyped_storage(), 2, (11,))
 
 
+@pytest.mark.parametrize(
+    ("size", "stride", "offset"),
+    [
+        ((2,), (-1,), 0),
+        ((2,), (-1,), 5),
+        ((-1,), (1,), 0),
+        ((2, 2), (1,), 0),
+        ((1,), (1,), 6),
+        ((1,), (1,), -1),
+        ((3,), (3,), 0),
+    ],
+)
+def test_no_tensor_reaches_beyond_its_storage(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
+    x = tl.arange(6.0)
+    with pytest.raises(ArgumentError, match="a tensor of size"):
+        x.as_strided_(size, stride, offset)
+    with pytest.raises(ArgumentError, match="a tensor of size"):
+        tl.empty(0).set_(x.untyped_storage(), offset, size, stride)
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+
+
 def test_resize() -> None:
     x = tl.arange(6.0)
     same = x.view(6)

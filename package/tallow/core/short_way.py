@@ -116,7 +116,8 @@ def divert_functions(through: Callable[..., Any]) -> Callable[[], None]:
     def restore() -> None:
         for function, code, defaults, kwdefaults, first_call in before:
             function.__globals__["first_call"] = first_call
-            function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, kwdefaults
+            function.__defaults__, function.__kwdefaults__ = defaults, kwdefaults
+            function.__code__ = code  # last: another thread may be calling the function
 
     return restore
 

@@ -26,22 +26,29 @@ class _Calls(threading.local):
 
 
 _calls = _Calls()
-_watchers: list[Watcher] = []
+_change = threading.Lock()
+_watchers: tuple[Watcher, ...] = ()  # replaced as a whole, since other threads read it
 _restore: list[Callable[[], None]] = []
 
 
 def watch(watcher: Watcher) -> None:
     """Call a watcher in the place of each op, in all threads, until `unwatch`. It gets calls before earlier ones do."""
-    if not _watchers:
-        _restore.append(divert_functions(_through))
-    _watchers.append(watcher)
+    global _watchers
+    with _change:
+        before, _watchers = _watchers, (*_watchers, watcher)
+        if not before:
+            _restore.append(divert_functions(_through))
 
 
 def unwatch(watcher: Watcher) -> None:
-    """Let a watcher go."""
-    _watchers.remove(watcher)
-    if not _watchers:
-        _restore.pop()()
+    """Let a watcher go, the last that came if it came several times."""
+    global _watchers
+    with _change:
+        remaining = list(_watchers[::-1])
+        remaining.remove(watcher)
+        _watchers = tuple(remaining[::-1])
+        if not _watchers:
+            _restore.pop()()
 
 
 @contextmanager
@@ -55,13 +62,14 @@ def unwatched() -> Iterator[None]:
 
 
 def _through(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _calls.is_inside:
+    watchers = _watchers
+    if _calls.is_inside or not watchers:  # none: the last one went in another thread, after this call began
         return function(*args, **kwargs)
     call = function
-    for watcher in _watchers[:-1]:
+    for watcher in watchers[:-1]:
         call = partial(_ask, watcher, op, call)
     with unwatched():
-        return _watchers[-1](op, call, args, kwargs)
+        return watchers[-1](op, call, args, kwargs)
 
 
 def _ask(watcher: Watcher, op: Op, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

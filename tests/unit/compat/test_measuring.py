@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import tallow as tl
 from tallow.compat import install_torch
 from tallow.core import watching
 
@@ -34,6 +37,38 @@ def test_a_watcher_gets_each_op_once_and_leaves_no_trace(torch: Any) -> None:
     y.sum().backward()
     assert seen == ["mul", "relu", "mul", "sub", "add"]
     assert x.grad.tolist() == [6.0, 6.0]
+
+
+def _pass_on(op: Any, function: Any, args: Any, kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+def test_a_call_that_another_thread_began_outlasts_the_last_watcher() -> None:
+    watching.watch(_pass_on)
+    begun = tl.relu.__globals__["first_call"]  # type: ignore[attr-defined]
+    watching.unwatch(_pass_on)
+    assert begun(-tl.ones(1)).item() == 0.0
+
+
+@pytest.mark.native
+def test_watchers_that_come_and_go_in_threads_leave_no_trace() -> None:
+    def come_and_go(_: int) -> list[float]:
+        watching.watch(_pass_on)
+        try:
+            return [(-tl.ones(1)).relu().item() for _ in range(3)]
+        finally:
+            watching.unwatch(_pass_on)
+
+    tl.ones(1).relu()
+    code = tl.relu.__code__
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(come_and_go, range(16))) == 16 * [[0.0, 0.0, 0.0]]
+    finally:
+        sys.setswitchinterval(before)
+    assert tl.relu.__code__ is code
 
 
 def test_a_dispatch_mode_answers_for_ops(torch: Any) -> None:

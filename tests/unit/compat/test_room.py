@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+import zipfile
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,18 @@ def test_weights_come_from_a_url(torch: Any, tmp_path: Path, monkeypatch: pytest
     with pytest.raises(RuntimeError, match='expected "00000000"'):
         torch.utils.model_zoo.load_url(source.as_uri(), str(tmp_path / "new"), check_hash=True, progress=False)
     assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.native
+def test_weights_are_unpacked_into_their_folder_alone(torch: Any, tmp_path: Path) -> None:
+    packed, weights = tmp_path / "net.zip", tmp_path / "weights.pt"
+    tl.save({"w": tl.ones(2)}, weights)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(str(weights)), weights.read_bytes())
+    weights.unlink()
+    loaded = torch.hub.load_state_dict_from_url(packed.as_uri(), str(tmp_path / "inside"), progress=False)
+    assert loaded["w"].tolist() == [1.0, 1.0]
+    assert not weights.exists()
 
 
 @pytest.mark.parametrize("path", ["onnx.export", "ao.quantization.prepare", "hub.load", "onnx.symbolic_opset9.softmax"])

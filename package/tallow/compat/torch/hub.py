@@ -94,7 +94,7 @@ def load_state_dict_from_url(
     progress: bool = True,
     check_hash: bool = False,
     file_name: str | None = None,
-    weights_only: bool = True,
+    weights_only: bool | None = True,
 ) -> Any:
     """Load a file of weights from a URL. It is downloaded once, to the folder `checkpoints` of `get_dir()`.
 
@@ -118,8 +118,7 @@ def load_state_dict_from_url(
     member = _only_member(path)
     if member is not None:
         with zipfile.ZipFile(path) as archive:
-            archive.extract(member, folder)
-        path = os.path.join(folder, member)
+            path = archive.extract(member, folder)  # inside of the folder, whatever the member's name
     return tallow.load(path, map_location=map_location, weights_only=weights_only)
 
 

@@ -29,6 +29,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "compiler.disable": "recursive reason",
         "export.capture.export": "strict",
         "func.*": "retain_graph",
+        "functions.classification_loss.linear_cross_entropy": "options",
+        "functions.top_level.*_norm": "cudnn_enabled",
         "func.jacfwd": "randomness",
         "functions.casting.type": "non_blocking",
         "functions.storage.UntypedStorage.copy_": "non_blocking",
@@ -71,7 +73,7 @@ UNUSED: dict[str, dict[str, str]] = {
     },
     "always so: the result is sorted and stable, no file's code is run, a device is looked for": {
         "accelerator.current_accelerator": "check_available",
-        "io.files.load": "weights_only",
+        "masked.is_masked_tensor": "obj",
         "keras.functions.arrangement._segments.segments": "sorted",
         "keras.functions.statistics.argpartition": "kth",  # everything is sorted
         "keras.serialization.deserialize_keras_object": "safe_mode",
@@ -80,7 +82,10 @@ UNUSED: dict[str, dict[str, str]] = {
         "ops.sorting.*sort": "stable",
         "ops.sorting.topk": "sorted",
     },
-    "there is nothing of the kind: one layout, MPI on the CPU, no scaled loss, no option of what is refused": {
+    "there is nothing of the kind: one layout, no order or copy without values, complex factors are refused": {
+        "compat.no_device.manual_seed": "seed",
+        "core.meta.MetaArray.*": "args kwargs order copy",
+        "functions.factorizations.linalg_ldl_*": "hermitian",
         "distributed.collectives.barrier": "device_ids",
         "distributed.objects.broadcast_object_list": "device",
         "jit.annotate": "the_type",

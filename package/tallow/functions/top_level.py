@@ -314,6 +314,7 @@ def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """See `nn.functional.embedding`, which has the indices before the weight. A padding_idx of -1 is none."""
+    lookups.refuse_sparse("embedding", sparse)
     padding = None if padding_idx < 0 else padding_idx
     return apply(embedding_op, indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
 

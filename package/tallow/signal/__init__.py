@@ -1,5 +1,3 @@
 """Signal processing, as torch.signal: its windows."""
 
-from tallow.signal import windows
-
-__all__ = ["windows"]
+from tallow.signal import windows as windows

@@ -99,7 +99,7 @@ class set_checkpoint_early_stop:
     """Accept PyTorch's setting: a part of a model is always computed again as a whole."""
 
     def __init__(self, enable: bool) -> None:
-        self.enable = enable
+        pass
 
     def __enter__(self) -> None:
         return None

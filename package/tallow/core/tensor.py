@@ -93,10 +93,6 @@ class Tensor(Methods):
         self = _new(cls)
         data = values if data is None else (data,)
         if len(data) == 1 and devices.is_array(data[0]):
-            if dtypes.dtype_of(data[0]).is_complex:
-                raise DtypeError(
-                    "Tensor: complex numbers have no place in a tensor of the default dtype", hint="tl.tensor"
-                )
             self.array = dtypes.cast(data[0], dtypes.get_default_dtype())
         elif len(data) == 1 and isinstance(data[0], Tensor):
             self.array = data[0].array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any, NoReturn
 
 from tallow.errors import UnsupportedError
@@ -11,7 +12,7 @@ class _Refusing(type):
     """The class of absent names: a call raises."""
 
     def __call__(cls, *args: object, **kwargs: object) -> NoReturn:
-        raise refusal(cls.__qualname__, *args, hint=getattr(cls, "_hint", None), **kwargs)
+        raise refusal(f"{cls.__module__}.{cls.__qualname__}", *args, hint=getattr(cls, "_hint", None), **kwargs)
 
 
 def refusal(name: str, *_args: object, hint: str | None, **_kwargs: object) -> UnsupportedError:
@@ -28,4 +29,11 @@ def absent(name: str, hint: str) -> Any:
     """
     home, _, short = name.rpartition(".")
     doc = f"Raise UnsupportedError if called: {hint}."
-    return _Refusing(short, (), {"__module__": home, "__qualname__": name, "__doc__": doc, "_hint": hint})
+    return _Refusing(short, (), {"__module__": home, "__doc__": doc, "_hint": hint})
+
+
+def absent_module(path: str, names: list[str], hint: str) -> ModuleType:
+    """Return a module of absent names, such as "torch.distributed.checkpoint"."""
+    module = ModuleType(path, f"Names of {path}, which raise in use.")
+    vars(module).update({name: absent(f"{path}.{name}", hint) for name in names})
+    return module

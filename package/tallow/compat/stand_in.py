@@ -2,7 +2,7 @@
 
 `MODULES` names the tallow module for a module of PyTorch. The folder `torch`, the room of the stand-in, has the names
 that only programs written for PyTorch need: its file `utils/hooks.py` is `torch.utils.hooks`. A module that has both
-takes a name from the room first.
+takes a name from the room first. `absent_modules` lists modules of which nothing works here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Self
 
+from tallow.compat.absent import absent_module
+from tallow.compat.absent_modules import ABSENT
 from tallow.compat.modules import MODULES, OWN
 from tallow.compat.printing import print_as_tallow, print_as_torch
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
@@ -78,7 +80,9 @@ class StandIn(ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = f"{self.__name__}."
-        below = {path.removeprefix(prefix).split(".")[0] for path in (*MODULES, *OWN) if path.startswith(prefix)}
+        below = {
+            path.removeprefix(prefix).split(".")[0] for path in (*MODULES, *ABSENT, *OWN) if path.startswith(prefix)
+        }
         if (room := _room_of(self.__name__)) is not None:
             below |= {module.name for module in pkgutil.iter_modules(getattr(room, "__path__", []))}
         names = {n for home in self.__homes__ for n in dir(home) if not isinstance(getattr(home, n), _NO_NAMES)}
@@ -186,7 +190,7 @@ def _modules_of_torch() -> dict[str, ModuleType]:
 
 def is_module(path: str) -> bool:
     """Return whether there is a module for this module of PyTorch, such as "torch.utils.hooks"."""
-    return path in MODULES or _in_room(path)
+    return path in MODULES or path in ABSENT or _in_room(path)
 
 
 def _in_room(path: str) -> bool:
@@ -199,12 +203,14 @@ def _in_room(path: str) -> bool:
 
 def _room_of(path: str) -> ModuleType | None:
     """Return the module of the room for a module of PyTorch, if it has one."""
+    if path in ABSENT:
+        return absent_module(path, *ABSENT[path])
     return importlib.import_module(f"{__package__}.{path}") if _in_room(path) else None
 
 
 def all_modules() -> list[str]:
     """Return the names of all modules that the stand-in has."""
-    return sorted({*MODULES, *_below(ROOT)})
+    return sorted({*MODULES, *ABSENT, *_below(ROOT)})
 
 
 def _below(path: str) -> Iterator[str]:

@@ -1,1 +1,0 @@
-"""torch.distributed.algorithms.model_averaging: means of parameters."""

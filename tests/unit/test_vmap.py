@@ -380,4 +380,4 @@ def test_a_batched_tensor_says_what_it_is() -> None:
     vmap(f)(tl.ones(3, 2, requires_grad=True))
     text, *rest = seen[0]
     assert text.startswith("BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[1., 1.],")
-    assert rest == [True, (2,), tl.float32, "cpu", 2, True, True]
+    assert rest == [True, (2,), tl.float32, tl.ones(1).device.type, 2, True, True]

@@ -50,7 +50,7 @@ def scaled_dot_product_attention(
         bias, allowed = (attn_mask.to(query.dtype), None) if attn_mask.is_floating_point() else (None, attn_mask)
     if dropout_p:
         shape = scores_shape(query.array, key.array, value.array, enable_gqa)
-        keep = draw_keep(query.array, shape, dropout_p)
+        keep = draw_keep(query.physical().array, shape, dropout_p)
     return attention_op.call(
         query, key, value, bias, allowed, keep,
         keep_probability=1 - dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,

@@ -43,7 +43,7 @@ def _drop(name: str, input: Tensor, p: float, training: bool, inplace: bool, sha
     if not training or p == 0:
         return input
     expect_float(name, input.array)
-    keep = draw_keep(input.array, shape, p)
+    keep = draw_keep(input.physical().array, shape, p)
     scale = 0.0 if p == 1 else 1 / (1 - p)
     if inplace:
         return apply_inplace(scaled_mask, input, keep, scale)
@@ -136,7 +136,7 @@ def _alpha_drop(name: str, input: Tensor, p: float, training: bool, inplace: boo
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0
     expect_float(name, input.array)
-    keep = draw_keep(input.array, shape, p)
+    keep = draw_keep(input.physical().array, shape, p)
     scale = 1 / math.sqrt((SELU_FLOOR**2 * p + 1) * (1 - p))
     dropped = devices.array_module(keep).asarray(scale * SELU_FLOOR * (keep - 1.0 + p), np.float32)
     shift = wrap(dropped).to(input.dtype)

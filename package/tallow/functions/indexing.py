@@ -157,9 +157,10 @@ def _array(item: Any, x: Array) -> Array:
     if array.dtype not in PLACES:
         raise DimensionError(f"tensors used as indices must be of int64, int32, uint8 or bool, not {array.dtype}")
     if type(array) is not type(x) and devices.has_elements(array):
-        if not isinstance(array, np.ndarray):
+        target = devices.device_of(x)
+        if not isinstance(array, np.ndarray) and not devices.is_on(array, target):
             raise DeviceError("indices must be on the CPU or on the device of the tensor they index")
-        array = devices.move(array, devices.device_of(x))
+        array = devices.move(array, target)
     return array
 
 

@@ -78,7 +78,8 @@ def load(
         f: a path, the bytes of a file, or a binary file object, which is read to its end.
         map_location: devices of the tensors, as in torch.load; by default those they were saved from.
         weights_only: False loads any object of a PyTorch file, such as a whole module, and runs the code that the file
-            names: for files that one trusts. By default, and with None as in PyTorch, no code is run.
+            names: for files that one trusts. By default, and with None as in PyTorch, no code is run but
+            what `torch.serialization.add_safe_globals` has permitted.
         mmap: False reads a file at once instead of mapping it.
         device: alias of `map_location`, as in safetensors.
 

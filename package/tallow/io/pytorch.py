@@ -17,6 +17,7 @@ Source:  https://github.com/pytorch/pytorch/blob/v2.6.0/torch/serialization.py; 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tallow.io.elements import as_elements
 from tallow.io.location import MapLocation, relocate
 from tallow.io.pickle_budget import Budget
 from tallow.io.pytorch_names import NAMES, StorageType, is_count, set_state
+from tallow.io.safe_globals import by_name
 from tallow.io.source import Bytes, Source, open_source, shown
 from tallow.io.unpickler import Unpickler
 from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
@@ -108,7 +110,9 @@ def load_archive(
 def _unpickler(
     data: Bytes, name: str, storage: Callable[[Any], Tensor], position: int = 0, budget: Budget | None = None
 ) -> Unpickler:
-    return Unpickler(data.data, name, NAMES, storage, set_state, position, budget=budget)
+    permitted = by_name()
+    build = partial(set_state, permitted=permitted)
+    return Unpickler(data.data, name, NAMES, storage, build, position, budget=budget, permitted=permitted)
 
 
 def _no_storage(identity: Any) -> Tensor:

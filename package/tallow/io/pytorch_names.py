@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
+from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from tallow.errors import CheckpointError
 from tallow.io.elements import as_elements
 from tallow.io.foreign_dtypes import BY_NAME, ForeignDtype
 from tallow.io.pickle_budget import ELEMENT, Budget, KeyGuard
+from tallow.io.safe_globals import set_attributes
 from tallow.io.unpickler import Function
 from tallow.nn.parameter import Parameter
 
@@ -350,8 +353,12 @@ def _numpy_content(budget: Budget, dtype: Any, content: Any, shape: Any) -> byte
 # --------------------------------------------------------------------------------------------------------- the table
 
 
-def set_state(budget: Budget, target: Any, state: Any) -> None:
-    """Implement the opcode BUILD: set attributes of a state_dict, or the state of a NumPy dtype or array."""
+def set_state(budget: Budget, target: Any, state: Any, permitted: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """Implement the opcode BUILD: set attributes of a state_dict, or the state of a NumPy dtype or array.
+
+    Args:
+        permitted: classes that the program permits, by name; their objects get any state.
+    """
     if type(target) is OrderedDict:
         budget.pay(ELEMENT * len(state) if type(state) is dict else 0)
         _require(type(state) is dict and all(type(name) is str for name in state), "attributes that are not a dict")
@@ -360,6 +367,8 @@ def set_state(budget: Budget, target: Any, state: Any) -> None:
         _set_numpy_dtype(state)
     elif isinstance(target, np.ndarray):
         _set_numpy_array(budget, target, state)
+    elif any(type(target) is value for value in permitted.values()):
+        set_attributes(target, state)
     else:
         raise CheckpointError(f"a state for a {type(target).__name__}")
 

@@ -4,7 +4,8 @@ A pickle is a program for a small stack machine; Python's own machine imports an
 one knows a closed list of names, calls only their implementations, and otherwise builds only numbers, strings, bytes,
 lists, tuples, dicts and sets. It also bounds resources: time and memory are proportional to the pickle's length (see
 `pickle_budget`); no value is hashed, compared or printed if that could take exponential time; and no value nests so
-deeply that freeing it could overflow the stack.
+deeply that freeing it could overflow the stack. Objects that a program permits by itself are exempt, see
+`safe_globals`.
 
 Source:  https://github.com/python/cpython/blob/v3.13.0/Lib/pickletools.py, the opcodes of protocols 2 to 5
 """
@@ -16,6 +17,7 @@ import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from tallow.core.tensor import Tensor
@@ -92,6 +94,7 @@ class Unpickler:
         state: applies a saved state to a new object, and pays for it.
         budget: the budget to pay from; by default a new one without storages.
         encoding: encoding of Python 2 strings, which may be text or bytes; "latin-1" preserves both.
+        permitted: classes and functions that the program permits, by name.
 
     After `load`, `position` is the end of the pickle.
     """
@@ -106,12 +109,14 @@ class Unpickler:
         position: int = 0,
         encoding: str = "UTF-8",
         budget: Budget | None = None,
+        permitted: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.position = position
         self._encoding = encoding
         self._data = data
         self._name = name
-        self._names = names
+        self._names = {**permitted, **names}
+        self._permitted = [value for name, value in permitted.items() if name not in names]
         self._persistent = persistent
         self._state = state
         self._stack: list[Any] = []
@@ -276,6 +281,22 @@ class Unpickler:
 
     def _call(self) -> None:
         function, arguments = self._pop_many(2)
+        if self._is_permitted(function) and type(arguments) is tuple:
+            self._push(function(*arguments))
+        else:
+            self._call_known(function, arguments)
+
+    def _new(self) -> None:
+        kind, arguments = self._pop_many(2)
+        if self._is_permitted(kind) and isinstance(kind, type) and type(arguments) is tuple:
+            self._push(kind.__new__(kind, *arguments))
+        else:
+            self._call_known(kind, arguments)
+
+    def _is_permitted(self, value: Any) -> bool:
+        return any(value is permitted for permitted in self._permitted)
+
+    def _call_known(self, function: Any, arguments: Any) -> None:
         if not isinstance(function, Function):
             raise self.error(f"it calls a {type(function).__name__}")
         self._budget.read(self.position - self._start)
@@ -351,7 +372,7 @@ OPCODES: dict[int, Callable[[Unpickler], None]] = {
     ord("c"): lambda u: u._push_name(u._line(), u._line()),
     0x93: U._push_name_from_stack,
     ord("R"): U._call,
-    0x81: U._call,  # NEWOBJ calls a class like REDUCE
+    0x81: U._new,
     ord("b"): U._build,
     ord("Q"): U._persist,
 }

@@ -10,6 +10,7 @@ import tallow
 from tallow.compat.absent import absent
 from tallow.errors import CheckpointError as _CheckpointError
 from tallow.io.location import MapLocation
+from tallow.io.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
 __all__ = [
     "DEFAULT_PROTOCOL",
@@ -39,46 +40,10 @@ FILE_LIKE: TypeAlias = Any
 StorageType: TypeAlias = Any
 LoadEndianness: TypeAlias = Any
 load, save = tallow.load, tallow.save
-_SAFE: list[Any] = []
 
 
 class SourceChangeWarning(Warning):
     """The source of a module's class differs from that in the file. tallow's files have no sources."""
-
-
-def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Permit classes and functions in files. tallow loads tensors and plain containers, whatever is permitted.
-
-    Args:
-        safe_globals: classes and functions, or pairs of one and the full name by which files have it.
-    """
-    for name in safe_globals:
-        if name not in _SAFE:
-            _SAFE.append(name)
-
-
-def clear_safe_globals() -> None:
-    """Permit nothing beyond what tallow knows."""
-    _SAFE.clear()
-
-
-def get_safe_globals() -> list[Any]:
-    """Return what `add_safe_globals` has permitted."""
-    return list(_SAFE)
-
-
-class safe_globals:
-    """A block in which more is permitted, as by `add_safe_globals`."""
-
-    def __init__(self, safe_globals: list[Any]) -> None:
-        self._names = safe_globals
-
-    def __enter__(self) -> None:
-        self._before = get_safe_globals()
-        add_safe_globals(self._names)
-
-    def __exit__(self, *exc_info: object) -> None:
-        _SAFE[:] = self._before
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:

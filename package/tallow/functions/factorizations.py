@@ -53,7 +53,10 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 @public("tl")
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+@recorded_whole
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return P, L and U of A = P L U, given the results of `linalg.lu_factor(A)`. What is not asked for is empty.
 
     Shapes:  (..., M, N), (..., K) -> (..., M, M), (..., M, K), (..., K, N) with K = min(M, N)

@@ -865,7 +865,7 @@ def lu(input: Tensor, pivot: builtins.bool = ..., get_infos: builtins.bool = ...
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """Return the X of A X = input, given the results of `linalg.lu_factor(A)`; see `linalg.lu_solve`."""
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ...) -> Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: builtins.bool = ..., unpack_pivots: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor, Tensor]:
     """Return P, L and U of A = P L U, given the results of `linalg.lu_factor(A)`. What is not asked for is empty."""
 
 def manual_seed(seed: builtins.int) -> Generator:
@@ -1025,7 +1025,7 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     """Return the first columns of Q; see `linalg.householder_product`."""
 
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
-    """Multiply `input3` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
+    """Multiply `input3` by the square Q, or its conjugate transpose, of which `geqrf` has returned the reflections."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = ...) -> Tensor:
     """Return y_ij = input_i · vec2_j."""

@@ -1104,7 +1104,7 @@ class Methods:
         """Return the first columns of Q; see `linalg.householder_product`."""
 
     def ormqr(self, input2: Tensor, input3: Tensor, left: builtins.bool = ..., transpose: builtins.bool = ...) -> Tensor:
-        """Multiply `input3` by the square Q, or its transpose, of which `geqrf` has returned the reflections."""
+        """Multiply `input3` by the square Q, or its conjugate transpose, of which `geqrf` has returned the reflections."""
 
     def outer(self, vec2: Tensor) -> Tensor:
         """Return y_ij = input_i · vec2_j."""

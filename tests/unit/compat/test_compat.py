@@ -119,6 +119,7 @@ def test_a_distribution_named_torch_has_a_version(torch: Any) -> None:
     assert "torch" in {distribution.name for distribution in importlib.metadata.distributions()}
 
 
+@pytest.mark.cpu("a tensor on another device prints it")
 def test_values_print_as_those_of_torch(torch: Any) -> None:
     x = torch.ones(2, dtype=torch.float64)
     assert repr(x) == "tensor([1., 1.], dtype=torch.float64)"

@@ -42,6 +42,7 @@ def test_a_custom_op_has_its_own_gradient(torch: Any) -> None:
     assert op._opoverload.schema == "(Tensor x, float scale=1.0) -> Tensor"
 
 
+@pytest.mark.cpu("functions of an op for it")
 def test_a_library_defines_ops_and_their_functions_by_device(torch: Any) -> None:
     library = torch.library.Library("tests", "FRAGMENT")
     assert library.define("added(Tensor x, Tensor y) -> Tensor") == "added"

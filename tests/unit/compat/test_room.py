@@ -121,7 +121,7 @@ def test_nothing_of_the_room_is_imported_without_the_stand_in() -> None:
         (("cpu",), (tl.device("cpu"), None, False, None)),
         ((tl.float64,), (None, tl.float64, False, None)),
         (("cpu", tl.float16, True), (tl.device("cpu"), tl.float16, True, None)),
-        ((tl.ones(1),), (tl.device("cpu"), tl.float32, False, None)),
+        ((tl.ones(1, device="cpu"),), (tl.device("cpu"), tl.float32, False, None)),
     ],
     ids=["device", "dtype", "both", "other"],
 )

@@ -23,6 +23,7 @@ def test_views_have_the_storage_of_their_base() -> None:
     assert part.storage()[5] == 5.0
 
 
+@pytest.mark.cpu("CuPy does not say whose memory strides show")
 def test_a_tensor_laid_over_a_storage_shares_its_memory() -> None:
     x = tl.arange(12.0)
     z = tl.empty(0).set_(x.untyped_storage(), 2, (2, 2), (4, 1))
@@ -57,6 +58,7 @@ def test_no_tensor_reaches_beyond_its_storage(size: tuple[int, ...], stride: tup
     assert x.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
+@pytest.mark.cpu("CuPy does not say whose memory strides show")
 def test_resize() -> None:
     x = tl.arange(6.0)
     same = x.view(6)
@@ -69,6 +71,7 @@ def test_resize() -> None:
         x.view(2, 4).untyped_storage()[:16].resize_(64)
 
 
+@pytest.mark.cpu("maps a file to memory")
 @pytest.mark.native
 def test_a_file_is_mapped(tmp_path: Path) -> None:
     path = tmp_path / "bytes"
@@ -89,6 +92,7 @@ def _fill(tensor: tl.Tensor) -> None:
     tensor.fill_(5)
 
 
+@pytest.mark.cpu("memory of two processes")
 @pytest.mark.native
 def test_a_forked_process_writes_to_shared_memory() -> None:
     x = tl.ones(3)

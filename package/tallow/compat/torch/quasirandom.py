@@ -55,9 +55,9 @@ class SobolEngine:
         generator.seed() if self.seed is None else generator.manual_seed(self.seed)
         bits = self.MAXBIT
         powers = 1 << np.arange(bits)
-        shift = tl.randint(2, (self.dimension, bits), generator=generator).numpy()
+        shift = tl.randint(2, (self.dimension, bits), generator=generator, device="cpu").numpy()
         self._shift = shift @ powers
-        matrices = tl.randint(2, (self.dimension, bits, bits), generator=generator).tril().numpy()
+        matrices = tl.randint(2, (self.dimension, bits, bits), generator=generator, device="cpu").tril().numpy()
         matrices[:, np.arange(bits), np.arange(bits)] = 1
         high_first = self._numbers[:, :, None] >> np.arange(bits - 1, -1, -1) & 1  # (D, numbers, bits)
         self._numbers = (np.einsum("dij,dnj->dni", matrices, high_first) & 1) @ powers[::-1]

@@ -164,8 +164,11 @@ class Hooked:
     def _hooks(self, kind: str) -> list[tuple[Hook, bool]]:
         """Return the hooks of all modules and then those of this one, each with whether it takes keyword arguments."""
         everywhere = [(hook, takes_kwargs) for of, hook, takes_kwargs in GLOBAL_HOOKS.values() if of == kind]
+        return everywhere + self._own_hooks(kind)
+
+    def _own_hooks(self, kind: str) -> list[tuple[Hook, bool]]:
         own: dict[int, Hook] = getattr(self, f"_{kind}_hooks")
-        return everywhere + [(hook, key in self._hooks_with_kwargs) for key, hook in own.items()]
+        return [(hook, key in self._hooks_with_kwargs) for key, hook in own.items()]
 
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False

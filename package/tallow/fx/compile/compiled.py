@@ -15,6 +15,7 @@ from tallow.export.capture import RUNS
 from tallow.fx.compile.guards import Guards, Unfit, is_stateful
 from tallow.fx.compile.plan import NO, Plan, Shape, are_same, flattened
 from tallow.fx.compile.recorder import CallRecorder
+from tallow.nn.hooks import GLOBAL_HOOKS
 from tallow.nn.module import Module
 from tallow.tape.modes import mode
 
@@ -82,6 +83,7 @@ class Compiled:
         arguments = list(flattened(args, kwargs))
         try:
             guards.walk(self.function, self._name)
+            guards.walk(GLOBAL_HOOKS, "the hooks of all modules")
             for text, value in arguments:
                 if not isinstance(value, Tensor | Shape):
                     if is_stateful(value):

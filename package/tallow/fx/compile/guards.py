@@ -18,9 +18,9 @@ from array import array
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from enum import Enum
-from functools import partial
+from functools import lru_cache, partial
 from opcode import opmap
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,16 @@ from tallow.optim.lr_scheduler import LRScheduler
 from tallow.optim.optimizer import Optimizer
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, np.dtype, Enum, range, slice, dtype)
-STATEFUL = (np.ndarray, bytearray, memoryview, array, deque)
+_VIEWS: dict[Any, Any] = {}
+_OF_BUILTINS = (type(_VIEWS.keys()), type(_VIEWS.values()), type(_VIEWS.items()), type(_VIEWS.__len__))
+STATEFUL = (np.ndarray, bytearray, memoryview, array, deque, MappingProxyType, *_OF_BUILTINS)
 MOST_OBJECTS = 100_000
 ABSENT = object()
 _REGISTRIES = "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks"
 REGISTRIES = frozenset(_REGISTRIES.split())
 FOLLOWING = frozenset(("_hooks_with_kwargs", "_non_persistent_buffers_set"))  # sets that change only with registries
 TRUSTED = frozenset(("tallow", "tallow_cuda", "numpy"))
+HOLDERS = frozenset(("types", "collections", "functools", "contextlib"))  # whose code reads what their objects hold
 _SAFE = "abc builtins collections contextlib copy dataclasses enum functools itertools math numbers operator re"
 SAFE = frozenset(_SAFE.split()) | {"__future__", "types", "typing", *("_" + name for name in _SAFE.split())}
 _REFUSED = "breakpoint compile eval exec globals help input locals open print set_default_dtype vars"
@@ -48,6 +51,8 @@ DRAWN = frozenset(("random", "load", "fromfile", "memmap"))  # of NumPy's names
 ANY_NAME = frozenset(("getattr", "__dict__", "attrgetter", "__getattribute__"))  # any attribute may be read
 _ASSIGNS = {opmap["STORE_GLOBAL"]: "assigns a global variable", opmap["DELETE_GLOBAL"]: "deletes a global variable"}
 OPCODES = {opmap["IMPORT_NAME"]: "imports a module", **_ASSIGNS}
+
+_CACHED: Any = type(lru_cache(len))
 
 _disabled: dict[CodeType, str] = {}
 
@@ -65,7 +70,8 @@ class Check:
     """One comparison: what `owner` holds under `key` is still `value`.
 
     Args:
-        kind: how to look up: "item", "length", "members" of a set, "cell" or "attribute"; "walk" compares nothing.
+        kind: how to look up: "item", "length", "keys" in their order, "members" of a set, "cell" or "attribute"; "walk"
+            compares nothing.
         is_named: it matters only if the program has the name `key`.
         is_counted: `STRUCTURE` counts its changes.
         is_walked: what it finds is guarded, too.
@@ -89,29 +95,39 @@ class Check:
             now = cell_value(owner)
         elif self.kind == "length":
             now = len(owner)
+        elif self.kind == "keys":
+            return bool((*owner,) == self.value)
         elif self.kind == "members":
             return bool(owner == self.value)
         elif self.kind == "attribute":
             now = getattr(owner, key, ABSENT)
-        elif isinstance(owner, dict):
+        elif isinstance(owner, dict | MappingProxyType):
             now = owner.get(key, ABSENT)
         elif key < len(owner):
             now = owner[key]
-        return now is self.value or (type(now) is type(self.value) and isinstance(now, PLAIN) and now == self.value)
+        return now is self.value or are_equal(now, self.value)
 
     def source(self, owner: str, value: str, namespace: dict[str, Any]) -> str:
         """Return the source of a comparison by identity; `namespace` gets what it refers to."""
         namespace[owner], namespace[value], namespace[f"{value}_key"] = self.owner, self.value, self.key
         key = repr(self.key) if type(self.key) in (str, int) else f"{value}_key"
         if self.kind == "item":
-            found = f"{owner}.get({key}, ABSENT)" if isinstance(self.owner, dict) else f"{owner}[{key}]"
+            found = f"{owner}.get({key}, ABSENT)" if hasattr(self.owner, "get") else f"{owner}[{key}]"
             return f"{found} is {value}"
         return {
             "length": f"len({owner}) == {value}",
+            "keys": f"(*{owner},) == {value}",
             "members": f"{owner} == {value}",
             "cell": f"{owner}.cell_contents is {value}",
             "attribute": f"{owner}.{self.key} is {value}",
         }[self.kind]
+
+
+def are_equal(a: Any, b: Any) -> bool:
+    """Return whether two values are equal numbers or strings of one type, with the same sign of zero."""
+    if type(a) is not type(b) or not isinstance(a, PLAIN) or isinstance(a, slice):
+        return False
+    return bool(a == b) and (bool(a != 0) or str(a) == str(b))
 
 
 def cell_value(cell: CellType) -> Any:
@@ -176,6 +192,8 @@ class Guards:
             return
         if str(getattr(value, "__module__", "")).startswith("numpy.random"):
             raise Unfit(f"uses {where}, which draws random numbers")
+        if isinstance(value, _CACHED) and _is_of_program(value):
+            raise Unfit(f"uses {where}, which keeps its results")
         if isinstance(value, FunctionType):
             yield from self._of_function(value, where)
         elif isinstance(value, list | tuple):
@@ -184,7 +202,7 @@ class Guards:
             for i, part in enumerate(value):
                 yield Check(value, "item", i, part, f"{where}[{i}]")
         elif isinstance(value, dict):
-            yield Check(value, "length", None, len(value), f"len({where})")
+            yield Check(value, "keys", None, tuple(value), f"the keys of {where}")
             for key, part in value.items():
                 yield Check(value, "item", key, part, f"{where}[{key!r}]")
         elif isinstance(value, set | frozenset):
@@ -198,7 +216,8 @@ class Guards:
         elif isinstance(value, classmethod | staticmethod):
             yield Check(value, "attribute", "__func__", value.__func__, where)
         elif isinstance(value, property):
-            yield Check(value, "attribute", "fget", value.fget, where)
+            for name in ("fget", "fset", "fdel"):
+                yield Check(value, "attribute", name, getattr(value, name), where)
         elif isinstance(value, BuiltinFunctionType):
             if not isinstance(value.__self__, ModuleType):
                 yield Check(value, "attribute", "__self__", value.__self__, where)
@@ -223,7 +242,7 @@ class Guards:
     def _of_function(self, function: FunctionType, where: str) -> Iterator[Check]:
         """Yield the checks of what a function reads.  Raises: Unfit for what it names"""
         own, code = function.__globals__.get("__name__") or "", function.__code__
-        if (inner := inspect.unwrap(function).__code__) in _disabled:
+        if (inner := getattr(inspect.unwrap(function), "__code__", None)) in _disabled:
             raise Unfit(f"reaches {inner.co_name}, and {inner.co_name} {_disabled[inner]}")
         root = own.partition(".")[0]
         if root in TRUSTED and (function.__module__ or "").startswith(own[:6]):
@@ -260,6 +279,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _of_module(module: ModuleType, where: str) -> Iterator[Check]:
     """Yield the checks of a module of the program: the names that code has.  Raises: Unfit"""
+    if module.__name__.startswith("numpy.random"):
+        raise Unfit(f"uses {where}, which draws random numbers")
     root = module.__name__.partition(".")[0]
     if root in TRUSTED or root in SAFE:
         return
@@ -270,7 +291,8 @@ def _of_module(module: ModuleType, where: str) -> Iterator[Check]:
             yield Check(vars(module), "item", name, part, f"{where}.{name}", is_named=True)
 
 
-def _is_of_program(kind: type) -> bool:
+def _is_of_program(kind: Any) -> bool:
+    """Return whether a class or a function is neither of tallow, nor of NumPy, nor of Python."""
     root = kind.__module__.partition(".")[0]
     return root not in TRUSTED and root not in sys.stdlib_module_names
 
@@ -282,10 +304,9 @@ def _of_class(kind: type, where: str) -> Iterator[Check]:
         raise Unfit(f"uses {kind.__module__}.{kind.__name__}")
     for base in filter(_is_of_program, kind.__mro__):
         for name, part in list(vars(base).items()):
-            if isinstance(part, FunctionType | property | classmethod | staticmethod):
-                yield Check(base, "walk", name, part, f"{where}.{name}", is_named=not name.startswith("__"))
-            elif not name.startswith("__") and not hasattr(type(part), "__get__"):
-                yield Check(base, "attribute", name, part, f"{where}.{name}", is_named=True)
+            is_special = name.startswith("__") and name.endswith("__")
+            if not is_special or isinstance(part, FunctionType | classmethod | staticmethod):
+                yield Check(vars(base), "item", name, part, f"{where}.{name}", is_named=not is_special)
 
 
 def _of_subclass(value: Any) -> Iterator[Check]:
@@ -301,18 +322,19 @@ def _of_object(value: Any, where: str) -> Iterator[Check]:
     """Yield the checks of an instance: its attributes, and its class."""
     kind, own = type(value), getattr(value, "__dict__", None)
     is_module, is_own = isinstance(value, Module), _is_of_program(kind)
-    is_of_tallow = kind.__module__.startswith("tallow.")
-    if isinstance(own, dict) and (is_own or is_of_tallow):
-        yield Check(own, "length", None, len(own), f"the attributes of {where}", is_counted=is_module)
+    is_read_unseen = kind.__module__.startswith("tallow.") or kind.__module__.partition(".")[0] in HOLDERS
+    if isinstance(own, dict) and (is_own or is_read_unseen):
+        yield Check(own, "keys", None, tuple(own), f"the attributes of {where}", is_counted=is_module)
         for name, part in list(own.items()):
             if is_module and name in REGISTRIES:
+                is_empty = not part  # what it has may be replaced without a count, as by module._modules[name] = other
                 yield Check(own, "item", name, part, f"{where}.{name}", is_counted=True, is_walked=False)
-                yield Check(part, "length", None, len(part), f"len({where}.{name})", is_counted=True)
+                yield Check(part, "keys", None, tuple(part), f"the keys of {where}.{name}", is_counted=is_empty)
                 for key, entry in part.items():
-                    yield Check(part, "item", key, entry, f"{where}.{key}", is_counted=True)
-            else:  # tallow's own code may read any attribute of its objects, and of modules
+                    yield Check(part, "item", key, entry, f"{where}.{key}")
+            else:  # code of tallow and of Python may read any attribute of its objects, and of modules
                 is_walked = not is_module or name not in FOLLOWING
-                is_named = not is_module and not is_of_tallow
+                is_named = not is_module and not is_read_unseen
                 yield Check(own, "item", name, part, f"{where}.{name}", is_named, is_module, is_walked)
     for base in kind.__mro__[:-1]:
         for name in getattr(base, "__slots__", ()) if _is_of_program(base) else ():
@@ -352,7 +374,7 @@ class Compared:
         """Return whether everything is as it was."""
         try:
             is_same = self._are_identical()
-        except (ValueError, IndexError, AttributeError):  # an empty cell, a shorter list
+        except Exception:  # an empty cell, a shorter list, keys that cannot be compared
             is_same = False
         if not is_same and not self._all_hold(self.others):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Self
 
 from tallow.fx.compile.compiled import Compiled
@@ -24,6 +25,10 @@ class OptimizedModule(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
+
+    def _hooks(self, kind: str) -> list[tuple[Callable[..., Any], bool]]:
+        """Return the hooks of this module. Those of all modules run with the original's, once."""
+        return self._own_hooks(kind)
 
     def explain(self) -> str:
         """As `Compiled.explain`."""

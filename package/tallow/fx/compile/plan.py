@@ -16,7 +16,7 @@ from tallow.core.tensor import Tensor
 from tallow.fx.code import PythonCode
 from tallow.fx.compile.chains import fuse
 from tallow.fx.compile.code import Writer
-from tallow.fx.compile.guards import Check, Compared
+from tallow.fx.compile.guards import Check, Compared, are_equal
 from tallow.fx.compile.joint import join
 from tallow.fx.compile.recorder import CallRecorder, switch_modes
 from tallow.tape.modes import mode
@@ -50,7 +50,7 @@ class Plan:
         code = Writer(self.graph).write()
         namespace = code.globals | {
             "NO": NO, "compared": self.guards.hold, "default_dtype": dtypes.get_default_dtype, "modes": mode,
-            "ndarray": np.ndarray, "same": same, "same_layout": same_layout, "switch_modes": switch_modes,
+            "ndarray": np.ndarray, "same": are_equal, "same_layout": same_layout, "switch_modes": switch_modes,
         }  # fmt: skip
         conditions = _Conditions(recorder, arguments, namespace)
         self.source = conditions.source(code)
@@ -160,7 +160,9 @@ def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple[s
         text, value = stack.pop()
         if type(value) is dict:
             yield text, Shape(dict, tuple(value))
-            stack += [(f"{text}[{key!r}]", part) for key, part in reversed(value.items())]
+            plain = all(type(key) in (str, int, bool, type(None)) for key in value)
+            names = [repr(key) if plain else f"(*{text},)[{i}]" for i, key in enumerate(value)]
+            stack += [(f"{text}[{name}]", part) for name, part in reversed([*zip(names, value.values(), strict=True)])]
         elif type(value) in (list, tuple, Size):
             yield text, Shape(type(value), len(value))
             stack += [(f"{text}[{i}]", part) for i, part in reversed(list(enumerate(value)))]
@@ -174,11 +176,6 @@ def are_same(before: list[tuple[str, Any]], now: list[tuple[str, Any]]) -> bool:
         a == b and (x is y or (isinstance(x, Shape) and isinstance(y, Shape) and x.keys == y.keys))
         for (a, x), (b, y) in zip(before, now, strict=True)
     )
-
-
-def same(a: Any, b: Any) -> bool:
-    """Return whether two arguments are equal numbers or strings of one type."""
-    return type(a) is type(b) and isinstance(a, int | float | str | bytes) and a == b
 
 
 def same_layout(a: Any, b: Any) -> bool:

@@ -1,0 +1,243 @@
+"""Compiled functions see each change between calls of what they read, and compute what an eager call would."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import ChainMap, UserDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.random as drawing
+import pytest
+
+import tallow as tl
+from tallow import nn
+from tallow.nn.hooks import register_module_forward_hook
+
+pytestmark = [pytest.mark.cpu("plans are for the CPU"), pytest.mark.filterwarnings("ignore:tl.compile")]
+
+
+def data(*shape: int) -> tl.Tensor:
+    return tl.from_numpy(np.random.default_rng(len(shape)).standard_normal(shape, dtype=np.float32))
+
+
+def same(a: Any, b: Any) -> None:
+    """Assert that two tensors are equal bit for bit, with the signs of zeros."""
+    assert a.dtype is b.dtype
+    assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+
+
+# Each yields the function first, and after each change that an eager call would see once more.
+
+
+def attributes_of_a_namespace() -> Iterator[Any]:
+    config = types.SimpleNamespace(scale=1)
+    for config.scale in (1, 2, 2):
+        yield lambda x: x * config.scale
+
+
+def contents_of_a_user_dict() -> Iterator[Any]:
+    config = UserDict(scale=1)
+    for scale in (1, 2, 2):
+        config["scale"] = scale
+        yield lambda x: x * config["scale"]
+
+
+def contents_of_a_chain_of_maps() -> Iterator[Any]:
+    config = {"scale": 1}
+    chain = ChainMap({}, config)
+    for scale in (1, 2, 2):
+        config["scale"] = scale
+        yield lambda x: x * chain["scale"]
+
+
+def contents_behind_a_proxy() -> Iterator[Any]:
+    config = {"scale": 1}
+    proxy = types.MappingProxyType(config)
+    for scale in (1, 2, 2):
+        config["scale"] = scale
+        yield lambda x: x * proxy["scale"]
+
+
+def contents_behind_a_view() -> Iterator[Any]:
+    config = {"scale": 1}
+    values = config.values()
+    for scale in (1, 2, 2):
+        config["scale"] = scale
+        yield lambda x: x * sum(values)
+
+
+def the_order_of_keys() -> Iterator[Any]:
+    config = {"a": 1, "b": 2}
+    for _ in range(3):
+        yield lambda x: x * int("".join(str(value) for value in config.values()))
+        config["a"] = config.pop("a")
+        yield lambda x: x * int("".join(str(value) for value in config.values()))
+        config["b"] = config.pop("b")
+
+
+def a_length_by_a_bound_method() -> Iterator[Any]:
+    parts: list[int] = []
+    length = parts.__len__
+    for i in range(3):
+        parts.append(i)
+        yield lambda x: x * length()
+
+
+def the_sign_of_zero() -> Iterator[Any]:
+    scale = [0.0]
+    for scale[0] in (0.0, -0.0, 0.0):
+        yield lambda x: x * scale[0]
+
+
+def a_method_of_a_class() -> Iterator[Any]:
+    class Scaled(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return self.scaled(x)
+
+        def scaled(self, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def other(x: Any) -> Any:
+            return x * 3
+
+    model = Scaled()
+    yield model
+    Scaled.scaled = lambda self, x: self.other(x)  # type: ignore[method-assign]
+    yield model
+    Scaled.other = staticmethod(lambda x: x * 4)  # type: ignore[method-assign]
+    yield model
+
+
+def what_a_descriptor_reads() -> Iterator[Any]:
+    config = {"scale": 1}
+
+    class Reading:
+        def __get__(self, instance: Any, owner: Any) -> Any:
+            return config["scale"]
+
+    class Scale:
+        scale = Reading()
+
+    scale = Scale()
+    for number in (1, 2, 2):
+        config["scale"] = number
+        yield lambda x: x * scale.scale
+
+
+def what_a_setter_does() -> Iterator[Any]:
+    class Scale:
+        calls = 0
+
+        @property
+        def scale(self) -> int:
+            return 2
+
+        @scale.setter
+        def scale(self, value: int) -> None:
+            vars(self)["calls"] = self.calls + value
+
+    scale = Scale()
+
+    def scaled(x: Any) -> Any:
+        scale.scale = 1
+        return x * scale.scale
+
+    for _ in range(3):
+        yield scaled
+        yield lambda x: x * scale.calls
+
+
+def layers_put_into_registries() -> Iterator[Any]:
+    model: Any = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).eval()
+    yield model
+    model._modules["0"] = nn.Identity()
+    yield model
+    model[1]._parameters["weight"] = nn.Parameter(tl.ones(3) * 2)
+    yield model
+    model[1]._buffers["running_mean"] = tl.ones(3)
+    yield model
+    model.register_forward_hook(lambda *given: given[-1] * 2)
+    yield model
+    model._forward_hooks.clear()
+    yield model
+
+
+def hooks_of_all_modules() -> Iterator[Any]:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    yield lambda x: model(x)
+    handle = register_module_forward_hook(lambda *given: given[-1] * 2)
+    yield lambda x: model(x)
+    handle.remove()
+    yield lambda x: model(x)
+
+
+def random_numbers_that_are_kept() -> Iterator[Any]:
+    @functools.lru_cache
+    def noise(size: int) -> Any:
+        return tl.rand(size)
+
+    for _ in range(3):
+        yield lambda x: x * noise(3)
+
+
+def random_numbers_of_a_module_of_numpy() -> Iterator[Any]:
+    drawing.seed(0)
+    for _ in range(3):
+        yield lambda x: x * drawing.rand()
+
+
+CHANGES: list[Callable[[], Iterator[Any]]] = [
+    attributes_of_a_namespace, contents_of_a_user_dict, contents_of_a_chain_of_maps, contents_behind_a_proxy,
+    contents_behind_a_view, the_order_of_keys, a_length_by_a_bound_method, the_sign_of_zero, a_method_of_a_class,
+    what_a_descriptor_reads, what_a_setter_does, layers_put_into_registries, hooks_of_all_modules,
+    random_numbers_that_are_kept, random_numbers_of_a_module_of_numpy,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+def test_a_change_between_calls(changes: Callable[[], Iterator[Any]]) -> None:
+    x, results = data(2, 3), []
+    transforms: tuple[Any, ...] = (lambda f: f, tl.compile)
+    for transform in transforms:
+        tl.manual_seed(0)
+        seen: dict[Any, Any] = {}  # code -> the first function of this code, which sees what the later ones see
+        made = []
+        for function in changes():
+            call: Any = function.__call__ if isinstance(function, nn.Module) else function
+            made.append(seen.setdefault(call.__code__, transform(call))(x))
+        results.append(made)
+    for a, b in zip(*results, strict=True):
+        same(a, b)
+
+
+def test_hooks_of_all_modules_run_once_for_a_compiled_module() -> None:
+    model, seen = nn.Sequential(nn.Linear(3, 3), nn.Tanh()), []
+    compiled = tl.compile(model)
+    compiled(data(2, 3))
+    with register_module_forward_hook(lambda module, *_: seen.append(module)):
+        for _ in range(3):
+            compiled(data(2, 3))
+    assert seen == [model[0], model[1], model] * 3
+
+
+def test_signs_of_zeros_and_odd_keys_among_the_arguments() -> None:
+    class Key:
+        pass
+
+    key = Key()
+    compiled = tl.compile(lambda x, scale, parts: x * scale + parts[key])
+    for scale in (0.0, -0.0, 0.0, -0.0):
+        same(compiled(data(3), scale, {key: tl.zeros(3) * -1}), data(3) * scale + tl.zeros(3) * -1)
+    assert len(compiled.plans) == 2
+
+
+def test_a_function_that_wraps_what_has_no_code() -> None:
+    @functools.wraps(np.sin)
+    def doubled(x: Any) -> Any:
+        return x * 2
+
+    same(tl.compile(lambda x: doubled(x))(data(3)), data(3) * 2)

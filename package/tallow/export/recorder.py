@@ -340,9 +340,7 @@ class Recorder:
         self.check_writes()
         if kwargs.get("out") is not None:
             raise TraceError(f"export: {function.__name__} writes to out={self.place()}", hint="use the result")
-        if function.__name__ == "repeat_interleave" and (
-            any(isinstance(x, Tensor) for x in args[1:]) or isinstance(kwargs.get("repeats"), Tensor) or len(args) == 1
-        ):
+        if function.__name__ == "repeat_interleave" and repeats_by_values(args, kwargs):
             raise TraceError(f"export: the shape of repeat_interleave's result depends on values{self.place()}")
         if "inplace" in (signature := inspect.signature(function)).parameters:
             bound = signature.bind(*args, **kwargs)
@@ -466,6 +464,15 @@ class Recorder:
         line = linecache.getline(path, frame.f_lineno).strip()
         where = f"{path.rpartition('/')[2]}:{frame.f_lineno}, in {frame.f_code.co_name}"
         return f" ({where}{f': {line}' if line else ''})"
+
+
+def repeats_by_values(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a tensor says how often `repeat_interleave` is to repeat."""
+    return (
+        any(isinstance(x, Tensor) for x in args[1:])
+        or isinstance(kwargs.get("repeats"), Tensor)
+        or (len(args) == 1 and "repeats" not in kwargs)
+    )
 
 
 def _is_mask(x: Any) -> bool:

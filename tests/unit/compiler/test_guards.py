@@ -241,3 +241,35 @@ def test_a_function_that_wraps_what_has_no_code() -> None:
         return x * 2
 
     same(tl.compile(lambda x: doubled(x))(data(3)), data(3) * 2)
+
+
+SHAPED: dict[str, Callable[[Any, Any], Any]] = {
+    "slice": lambda x, n: x[:n],
+    "arange": lambda x, n: tl.arange(n),
+    "zeros": lambda x, n: tl.zeros(n),
+    "new_ones": lambda x, n: x.new_ones((n, 2)),
+    "repeat_interleave": lambda x, n: tl.repeat_interleave(x[:2], tl.stack([n, n])),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_a_shape_that_depends_on_a_tensor(name: str) -> None:
+    compiled = tl.compile(lambda x, n: x.sum() * SHAPED[name](x, n).shape[0])
+    for n in (1, 2, 3):
+        same(compiled(data(4), tl.tensor(n)), data(4).sum() * SHAPED[name](data(4), tl.tensor(n)).shape[0])
+
+
+def test_a_container_of_the_program_that_is_returned() -> None:
+    settings = {"scale": 2}
+    compiled = tl.compile(lambda x: (x * settings["scale"], settings))
+    for _ in range(3):
+        result, returned = compiled(data(3))
+        same(result, data(3) * 2)
+        assert returned is settings
+
+
+def test_the_seed_as_a_number() -> None:
+    compiled = tl.compile(lambda x: x * tl.initial_seed())
+    for seed in (1, 2, 3):
+        tl.manual_seed(seed)
+        same(compiled(data(3)), data(3) * seed)

@@ -26,8 +26,8 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 from tallow.errors import TraceError
 from tallow.export.patches import READS, recorded_tensors
-from tallow.export.recorder import DATA_SHAPED, Recorder
-from tallow.export.targets import DRAWS
+from tallow.export.recorder import DATA_SHAPED, Recorder, repeats_by_values
+from tallow.export.targets import DRAWS, FROM_DATA
 from tallow.fx.compile.code import RESERVED
 from tallow.fx.compile.guards import Guards, disable
 from tallow.fx.compile.joint import OpCall, op_call
@@ -49,7 +49,7 @@ _STOPS = (
 )
 STOPS: dict[type, str] = {
     Tensor: _STOPS,
-    Generator: "manual_seed seed set_state get_state",
+    Generator: "manual_seed seed initial_seed set_state get_state",
     LRScheduler: "get_last_lr",
     Function: "apply",
 }
@@ -58,6 +58,7 @@ WHOLE = "__getitem__ __setitem__ index_put_ backward"  # methods of Tensor
 _READERS = "amp autograd core devices dtypes export func functions fused fx kernels linalg models nn ops optim random"
 READERS = tuple(f"tallow.{name}" for name in (*_READERS.split(), "special", "tape"))
 LITERALS = (int, float, str, bool, type(None))
+_SIZES = frozenset(("size", "start", "end", "step", "steps", "n", "m"))  # arguments that decide about a shape
 
 
 class CallRecorder(Recorder):
@@ -206,6 +207,9 @@ class CallRecorder(Recorder):
         if name == "__getitem__" and any(_is_mask(x) for x in (args[1] if isinstance(args[1], tuple) else args[1:])):
             self.give_up("indexes by a mask, so that a shape depends on values")
             return function(*args, **kwargs)
+        if _sizes_by_values(function, args, kwargs):
+            self.give_up(f"calls {name}, whose shape depends on values")
+            return function(*args, **kwargs)
         self._unless_failed(name, self.check_writes)
         written = writes.last
         with self.paused():
@@ -291,6 +295,8 @@ class CallRecorder(Recorder):
         """Return the result of the program as an argument of the output.  Raises: TraceError"""
         if isinstance(result, Size):
             return self.graph.call_function(Size, (tuple(result),))
+        if isinstance(result, list | dict) and self.reachable.get(id(result)) is result:
+            raise TraceError("returns a container that it does not make")
         if isinstance(result, tuple | list):
             parts = [self.returned(part) for part in result]
             return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
@@ -313,6 +319,21 @@ def switch_modes(recording: bool, inference: bool, autocast: Any) -> None:
 
 def _is_mask(x: Any) -> bool:
     return isinstance(x, Tensor) and x.array.dtype in (np.bool_, np.uint8)
+
+
+def _sizes_by_values(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return whether a tensor among the arguments may decide about the shape of the result."""
+    name = function.__name__
+    if name == "__getitem__":
+        slices = [x for x in (args[1] if isinstance(args[1], tuple) else args[1:]) if isinstance(x, slice)]
+        return any(isinstance(x, Tensor) for part in slices for x in (part.start, part.stop, part.step))
+    if name == "repeat_interleave":
+        return repeats_by_values(args, kwargs)
+    if name in FROM_DATA or not hasattr(function, "takes_out"):
+        return False
+    given: list[Any] = [*(args[:1] if name == "full" else args), *(x for key, x in kwargs.items() if key in _SIZES)]
+    flat = [part for x in given for part in (x if isinstance(x, list | tuple) else (x,))]
+    return any(isinstance(x, Tensor) and (name in ("arange", "range") or x.array.dtype.kind in "iu") for x in flat)
 
 
 def _refused(tensor: Tensor) -> Node:

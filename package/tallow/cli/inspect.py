@@ -12,13 +12,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from tallow import dtypes
 from tallow.cli.terminal import print_json, size_text
 from tallow.errors import TallowError, escaped, escaped_line
 from tallow.io.contents import Contents, Entry, contents
 from tallow.io.gguf_layout import TYPES
 from tallow.io.model_folder import has_weights
 from tallow.io.non_finite import non_finite
-from tallow.io.safetensors import FOREIGN
 from tallow.models.auto import AutoModel, model_class
 from tallow.models.config import CONFIG
 from tallow.models.encoders.sentence_folder import modules_of, parts_of
@@ -26,6 +26,7 @@ from tallow.models.loading_report import LoadingReport
 
 LONGEST = 100  # characters shown of a value
 SIZED = {*TYPES.values()}  # formats of GGUF whose sizes are known
+CONVERTED = {dtype.name for dtype in dtypes.FLOAT8}  # when a model is loaded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _loading_report(path: Path, summary: Contents) -> LoadingReport | None:
     """Return the report of the model in a folder; None for a file, for a folder that tallow does not load, and for one
     with dtypes that loading converts, which takes memory."""
-    if not (path / CONFIG).is_file() or any(entry.dtype in FOREIGN for entry in summary.tensors):
+    if not (path / CONFIG).is_file() or any(entry.dtype in CONVERTED for entry in summary.tensors):
         return None
     try:
         return AutoModel.from_pretrained(path).loading_report

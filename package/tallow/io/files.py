@@ -71,8 +71,8 @@ def load(
 
     A path is memory-mapped if the platform allows it: a tensor is read on first use, and writing to it does not change
     the file. A GGUF file is returned as a mapping that creates tensors on access. The tensors of a llama2.c checkpoint
-    have the names used in `run.c`. Elements of uint16, uint64 and float8, which tallow lacks, are converted to the
-    smallest dtype that holds them exactly, as in `tallow.io.foreign_dtypes`.
+    have the names used in `run.c`. Tensors of uint16 and float8 only hold values; convert them by
+    `float()`.
 
     Args:
         f: a path, the bytes of a file, or a binary file object, which is read to its end.

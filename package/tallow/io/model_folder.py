@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from tallow import dtypes
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError
 from tallow.io import pytorch, safetensors
 from tallow.io.json_object import parse_object
@@ -147,12 +149,21 @@ def load_index(index: Path, load_file: LoadFile | None = None) -> dict[str, Any]
 def load_weights(source: Path | Opened) -> dict[str, Any]:
     """Load every tensor of one file, safetensors or PyTorch by its extension.
 
+    Those of float8 are converted to float16 or bfloat16, which hold all their values: ops do not take float8.
+
     Raises:  CheckpointError if it is malformed or contains anything else
     """
     opened = open_weights(source)
-    if opened.name.endswith(".safetensors"):
-        return safetensors.load(opened)
-    return dict(named_tensors(pytorch.load(opened), opened.name))
+    is_safe = opened.name.endswith(".safetensors")
+    found = safetensors.load(opened) if is_safe else named_tensors(pytorch.load(opened), opened.name)
+    return {name: _as_weight(tensor) for name, tensor in found.items()}
+
+
+def _as_weight(tensor: Tensor) -> Tensor:
+    if tensor.dtype not in dtypes.FLOAT8:
+        return tensor
+    wider = dtypes.bfloat16 if tensor.dtype is dtypes.float8_e8m0fnu else dtypes.float16
+    return wrap(dtypes.cast(tensor.array, wider))
 
 
 def open_weights(source: Path | Opened) -> Opened:

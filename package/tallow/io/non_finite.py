@@ -41,10 +41,10 @@ def _is_finite_in(file: GGUF, name: str) -> bool:
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    if not tensor.is_floating_point():
+    if tensor.dtype.category < 2:
         return True
     flat = tensor.array.reshape(-1)
-    return all(_all_finite(dtypes.widen(flat[i : i + AT_ONCE])) for i in range(0, flat.size, AT_ONCE))
+    return all(_all_finite(dtypes.numbers_of(flat[i : i + AT_ONCE])) for i in range(0, flat.size, AT_ONCE))
 
 
 def _all_finite(array: np.ndarray[Any, Any]) -> bool:

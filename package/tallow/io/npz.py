@@ -5,8 +5,7 @@
             {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }; the elements
     .npz    a zip archive of .npy files, possibly compressed
 
-Headers are matched by a regular expression: evaluating one could exhaust the stack. Big-endian arrays are converted,
-and uint16 and uint64 to int32 and int64, as in `tallow.io.foreign_dtypes`.
+Headers are matched by a regular expression: evaluating one could exhaust the stack. Big-endian arrays are converted.
 
 Source:  https://numpy.org/doc/2.2/reference/generated/numpy.lib.format.html
 """
@@ -25,7 +24,6 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io.elements import as_elements
-from tallow.io.foreign_dtypes import BY_NAME
 from tallow.io.source import Bytes, Source, open_source, shown
 from tallow.io.zip_archive import ZipArchive, ZipWriter
 
@@ -35,7 +33,10 @@ MAX_HEADER_BYTES = 10_000  # as in NumPy
 MAX_DIMENSIONS = 64  # as in NumPy
 ALIGNMENT = 64  # of entries, in bytes; NumPy pads headers so that elements keep it
 MAX_BYTES = int(np.iinfo(np.intp).max)
-FOREIGN = {np.dtype(name): BY_NAME[name] for name in ("uint16", "uint64")}  # uint16 in a file is not bfloat16
+# By kind and size. uint16 in a file is not bfloat16.
+DTYPES = {f"{d.storage.kind}{d.itemsize}": d for d in (*dtypes.ALL, dtypes.uint64) if d is not dtypes.bfloat16} | {
+    "u2": dtypes.uint16
+}
 
 _FIELD = re.compile(
     r"""\s*['"](?P<key>descr|fortran_order|shape)['"]\s*:\s*"""
@@ -94,11 +95,10 @@ def _storable(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:
         raise ArgumentTypeError(
             f"{what} is {type(tensor).__name__}, not a Tensor", hint="wrap it: tl.from_numpy(array)"
         )
-    if tensor.dtype is dtypes.bfloat16 or tensor.dtype in dtypes.PACKED:
+    if tensor.dtype is dtypes.bfloat16 or (tensor.dtype in dtypes.PACKED and tensor.dtype is not dtypes.uint16):
         raise ArgumentTypeError(f"{what} is {tensor.dtype.name}, which NumPy lacks", hint="save tensor.float()")
-    return np.ascontiguousarray(tensor.detach().cpu().array).reshape(
-        tensor.shape
-    )  # ascontiguousarray makes scalars 1-D
+    array = np.ascontiguousarray(tensor.detach().cpu().array).view(dtypes.plain_storage(tensor.dtype))
+    return array.reshape(tensor.shape)  # ascontiguousarray makes scalars 1-D
 
 
 def _header(array: np.ndarray[Any, Any]) -> bytes:
@@ -110,7 +110,8 @@ def _header(array: np.ndarray[Any, Any]) -> bytes:
 def _parse(data: Bytes, name: str) -> np.ndarray[Any, Any]:
     text, raw = _split(data, name)
     descr, fortran, shape = _fields(text, name)
-    storage, swapped = _storage(descr, name)
+    dtype, swapped = _dtype(descr, name)
+    storage = dtypes.plain_storage(dtype)
     count = prod(shape)
     if len(shape) > MAX_DIMENSIONS or prod(max(n, 1) for n in shape) * storage.itemsize > MAX_BYTES:
         raise CheckpointError(f"{name}: an array that exceeds all memory")
@@ -119,9 +120,7 @@ def _parse(data: Bytes, name: str) -> np.ndarray[Any, Any]:
     if swapped:
         part = storage.itemsize // (2 if storage.kind == "c" else 1)
         raw = raw.reshape(-1, part)[:, ::-1].ravel()
-    foreign = FOREIGN.get(storage)
-    elements = as_elements(raw, dtypes.BY_STORAGE[storage], name) if foreign is None else foreign.read(raw, name)
-    return elements.reshape(shape, order="F" if fortran else "C")
+    return as_elements(raw, dtype, name).reshape(shape, order="F" if fortran else "C")
 
 
 def _split(data: Bytes, name: str) -> tuple[str, Bytes]:
@@ -160,13 +159,12 @@ def _fields(text: str, name: str) -> tuple[str, bool, tuple[int, ...]]:
     return descr, order == "True", tuple(map(int, lengths))
 
 
-def _storage(descr: str, name: str) -> tuple[np.dtype[Any], bool]:
-    """Return the little-endian dtype of a header's `descr`, and whether the elements are big-endian."""
+def _dtype(descr: str, name: str) -> tuple[dtypes.dtype, bool]:
+    """Return the dtype of a header's `descr`, and whether the elements are big-endian."""
     code = descr.lstrip("<>|=")
-    storages = {f"{s.kind}{s.itemsize}": s for s in [*(d.storage for d in dtypes.ALL), *FOREIGN]}
-    if code not in storages:
+    if code not in DTYPES:
         raise CheckpointError(
             f"{name}: NumPy dtype {descr!r}, which tallow lacks",
-            hint=f"convert it to one of {', '.join(storages)}",
+            hint=f"convert it to one of {', '.join(DTYPES)}",
         )
-    return storages[code], descr.startswith(">") and storages[code].itemsize > 1
+    return DTYPES[code], descr.startswith(">") and DTYPES[code].itemsize > 1

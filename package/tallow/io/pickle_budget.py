@@ -25,7 +25,6 @@ from typing import Any
 
 from tallow.dtypes import Array, Dtype
 from tallow.errors import CheckpointError
-from tallow.io.foreign_dtypes import ForeignDtype
 
 FREE = 2**18
 RATE = 4  # units per byte; a unit is a byte copied
@@ -53,7 +52,7 @@ class Budget:
         self._earned = FREE
         self._read = 0
         self._spent = 0
-        self.converted: dict[tuple[int, int, Dtype | ForeignDtype], Array] = {}
+        self.converted: dict[tuple[int, int, Dtype], Array] = {}
 
     def earn(self, count: int) -> None:
         """Record that the pickle names a storage of `count` bytes for the first time."""

@@ -46,8 +46,7 @@ BIG_ENDIAN_HINT = "load and save it with PyTorch on a little-endian machine"
 def load(source: Source, map_location: MapLocation = None) -> Any:
     """Load the object of a checkpoint: tensors, parameters and plain containers. A path is memory-mapped.
 
-    Tensors that share a storage share memory. Those of uint16, uint64 and the kinds of float8 are converted to wider
-    dtypes, as in `tallow.io.foreign_dtypes`.
+    Tensors that share a storage share memory.
 
     Raises:  CheckpointError if the file is truncated or malformed, contains an unsupported dtype, or names anything but
         tensors and plain containers; the error names it, and nothing is run

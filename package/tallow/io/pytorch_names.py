@@ -24,7 +24,6 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array, Dtype
 from tallow.errors import CheckpointError
 from tallow.io.elements import as_elements
-from tallow.io.foreign_dtypes import BY_NAME, ForeignDtype
 from tallow.io.pickle_budget import ELEMENT, Budget, KeyGuard
 from tallow.io.safe_globals import set_attributes
 from tallow.io.unpickler import Function
@@ -216,7 +215,7 @@ def _tensor_v3(
     metadata: Any = None,
 ) -> Tensor:
     # Bool tensors have their own storage class, which checks the bytes.
-    is_valid = isinstance(dtype, ForeignDtype) or (isinstance(dtype, Dtype) and dtype.category != 0)
+    is_valid = isinstance(dtype, Dtype) and dtype.category != 0
     _require(is_valid, "a tensor without a dtype, or of bool over bytes")
     _require(isinstance(storage, Tensor) and storage.dtype is dtypes.uint8, "a tensor over a storage of another dtype")
     array = storage.array
@@ -224,11 +223,11 @@ def _tensor_v3(
     return _tensor_v2(budget, wrap(_converted(budget, array, dtype)), offset, size, stride, requires_grad, hooks)
 
 
-def _converted(budget: Budget, array: Array, dtype: Dtype | ForeignDtype) -> Array:
+def _converted(budget: Budget, array: Array, dtype: Dtype) -> Array:
     """Return bytes as elements of a dtype; each conversion is done once."""
-    if isinstance(dtype, ForeignDtype):
-        return _widened(budget, array, dtype)
     if type(array) is not np.ndarray:
+        is_held = dtype not in dtypes.PACKED or devices.device_type_of(array) == "meta"
+        _require(is_held, f"a tensor of {dtype} on a device whose arrays have no such dtype")
         return array.view(dtype.storage)
     key = (array.ctypes.data, array.size, dtype)
     if key not in budget.converted:
@@ -236,23 +235,6 @@ def _converted(budget: Budget, array: Array, dtype: Dtype | ForeignDtype) -> Arr
         _require(aligned or budget.may_copy, "a part of a storage that is not aligned for its elements")
         budget.pay(0 if aligned else array.size)
         budget.converted[key] = as_elements(array, dtype, "a storage")
-    return budget.converted[key]
-
-
-def _widened(budget: Budget, array: Array, dtype: ForeignDtype) -> Array:
-    """Return bytes as elements of a wider dtype, on the device of the bytes."""
-    _require(budget.may_copy, f"a tensor of {dtype} in a file of the format before PyTorch 1.6")
-    device, count = devices.device_of(array), array.size // dtype.itemsize
-    budget.pay(count * dtype.dtype.itemsize)
-    if device.type == "meta":
-        return devices.array_module(array).empty(count, dtype.dtype.storage)
-    key = (array.ctypes.data if type(array) is np.ndarray else 0, array.size, dtype)
-    if key not in budget.converted:
-        on_host = np.asarray(devices.backend_of(array).to_host(array))
-        elements = devices.move(dtype.read(on_host, "a storage"), device)
-        if not key[0]:
-            return elements
-        budget.converted[key] = elements
     return budget.converted[key]
 
 
@@ -403,6 +385,5 @@ NAMES: dict[str, Any] = {
     "numpy.ndarray": ArrayType,
     **{f"torch.{name}": StorageType(name) for name in (*STORAGES, UNTYPED)},
     f"torch.storage.{UNTYPED}": StorageType(UNTYPED),
-    **{f"torch.{dtype.name}": dtype for dtype in dtypes.ALL},
-    **{f"torch.{name}": dtype for name, dtype in BY_NAME.items()},
+    **{f"torch.{dtype.name}": dtype for dtype in dtypes.BY_STORAGE.values()},
 }

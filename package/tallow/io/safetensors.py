@@ -28,7 +28,6 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
 from tallow.io.elements import as_elements
-from tallow.io.foreign_dtypes import BY_NAME
 from tallow.io.json_object import parse_object
 from tallow.io.source import Bytes, Path, Source, open_source, shown
 
@@ -46,25 +45,22 @@ DTYPES = {
     "I32": dtypes.int32,
     "I16": dtypes.int16,
     "I8": dtypes.int8,
+    "U64": dtypes.uint64,
     "U32": dtypes.uint32,
+    "U16": dtypes.uint16,
     "U8": dtypes.uint8,
     "BOOL": dtypes.bool,
+    "F8_E4M3": dtypes.float8_e4m3fn,
+    "F8_E5M2": dtypes.float8_e5m2,
+    "F8_E8M0": dtypes.float8_e8m0fnu,
+    "F8_E4M3FNUZ": dtypes.float8_e4m3fnuz,
+    "F8_E5M2FNUZ": dtypes.float8_e5m2fnuz,
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
-# Read into wider dtypes.
-FOREIGN = {
-    "U64": BY_NAME["uint64"],
-    "U16": BY_NAME["uint16"],
-    "F8_E4M3": BY_NAME["float8_e4m3fn"],
-    "F8_E5M2": BY_NAME["float8_e5m2"],
-    "F8_E8M0": BY_NAME["float8_e8m0fnu"],
-    "F8_E4M3FNUZ": BY_NAME["float8_e4m3fnuz"],
-    "F8_E5M2FNUZ": BY_NAME["float8_e5m2fnuz"],
-}
 # Valid in files, but not supported by tallow. The 4- and 6-bit dtypes are packed across bytes.
 BITS = {"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4}
-BITS |= {name: 8 * dtype.itemsize for name, dtype in (DTYPES | FOREIGN).items()}
+BITS |= {name: 8 * dtype.itemsize for name, dtype in DTYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +75,6 @@ class TensorInfo:
 
 def load(source: Source) -> dict[str, Tensor]:
     """Load every tensor of a file or buffer by name. Aligned tensors are views; a path is memory-mapped.
-
-    Tensors of U16, U64 and the kinds of F8 are converted to wider dtypes, as in `tallow.io.foreign_dtypes`.
 
     Raises:  CheckpointError if the file is truncated or malformed, or contains an unsupported dtype
     """
@@ -149,13 +143,12 @@ class safe_open:
     def get_array(self, name: str) -> np.ndarray[Any, Any]:
         """Return the array of a tensor: a view of the source, or a copy if unaligned. BF16 is returned as uint16.
 
-        U16, U64 and the kinds of F8 are returned in wider dtypes, as in `tallow.io.foreign_dtypes`.
+        U16 and the kinds of F8 are returned with NumPy dtypes of one named field, see `tallow.dtypes`.
 
-        Raises:  CheckpointError for an unknown name, an unsupported dtype, a boolean that is not 0 or 1, or an integer
-                 beyond int64
+        Raises:  CheckpointError for an unknown name, an unsupported dtype, or a boolean that is not 0 or 1
         """
         info = self.info(name)
-        if info.dtype not in DTYPES | FOREIGN:
+        if info.dtype not in DTYPES:
             raise CheckpointError(
                 f"{self.name}: tensor {name!r} has dtype {info.dtype}, which tallow lacks",
                 hint=f"convert it to one of {', '.join(DTYPES)}",
@@ -164,8 +157,7 @@ class safe_open:
         if len(raw) != info.end - info.begin:
             raise CheckpointError(f"{self.name} is closed", hint="read tensors inside the with block")
         where = f"{self.name}: tensor {name!r}"
-        foreign = FOREIGN.get(info.dtype)
-        elements = as_elements(raw, DTYPES[info.dtype], where) if foreign is None else foreign.read(raw, where)
+        elements = as_elements(raw, DTYPES[info.dtype], where)
         try:
             return elements.reshape(info.shape)
         except ValueError as error:  # an empty tensor may claim any length, or more dimensions than NumPy has

@@ -163,7 +163,7 @@ def test_unsupported_dtype_raises_only_on_access() -> None:
 
 def test_uint16_is_not_read_as_bfloat16() -> None:
     loaded = safetensors.load(pack({"x": entry("U16", (1,), (0, 2))}, b"\x80\x3f"))["x"]
-    assert (loaded.dtype, loaded.tolist()) == (tl.int32, [0x3F80])
+    assert (loaded.dtype, loaded.tolist()) == (tl.uint16, [0x3F80])
 
 
 def test_boolean_bytes_other_than_0_and_1_are_refused() -> None:

@@ -7,6 +7,7 @@ import itertools
 import logging
 import math
 import random
+import reprlib
 import sys
 import warnings
 import weakref
@@ -834,6 +835,21 @@ def test_a_module_of_the_program_whose_name_begins_as_a_librarys(name: str, monk
     compiled = tl.compile(lambda x: module.scaled(x))
     for module.factor, module.Scale.by in ((2, 3), (2, 3), (5, 3), (5, 7)):
         same(compiled(data(3)), data(3) * module.factor * module.Scale.by)
+
+
+def test_a_class_whose_repr_is_guarded_against_recursion() -> None:
+    """Dataclasses of Python 3.13 are."""
+
+    class Config:
+        width = 2.0
+
+        @reprlib.recursive_repr()
+        def __repr__(self) -> str:
+            return "Config()"
+
+    config, x = Config(), tl.ones(2)
+    compiled = tl.compile(lambda x: x * config.width)
+    assert [compiled(x).tolist() for _ in range(3)] == 3 * [[2.0, 2.0]]
 
 
 @pytest.mark.filterwarnings("ignore:tl.compile")

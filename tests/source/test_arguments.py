@@ -85,6 +85,7 @@ UNUSED: dict[str, dict[str, str]] = {
     "there is nothing of the kind: one layout, no order or copy without values, complex factors are refused": {
         "compat.no_device.manual_seed": "seed",
         "core.meta.MetaArray.*": "args kwargs order copy",
+        "core.meta._view": "strides",
         "functions.factorizations.linalg_ldl_*": "hermitian",
         "distributed.collectives.barrier": "device_ids",
         "distributed.objects.broadcast_object_list": "device",

@@ -2,8 +2,8 @@
 
 A model created on it uses no memory. Loading a checkpoint replaces these arrays with those of the file. An op on
 tensors of this device has a result on it: element by element by the rules of shapes and dtypes, in microseconds; other
-functions of NumPy run on zeros. Reading a value raises DeviceError, as do ops with a tensor of another device, so a
-weight that was never loaded does not go unnoticed.
+functions of NumPy run on zeros. Reading a value raises DeviceError, as do functions with results whose shape depends on
+the values, and ops with a tensor of another device, so a weight that was never loaded does not go unnoticed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,6 +22,9 @@ from tallow import devices
 from tallow.core.trees import map_leaves
 from tallow.errors import DeviceError, ShapeError
 from tallow.kernels.table import PREFERENCE
+
+# Functions with results whose shape depends on the values.
+BY_VALUES = (np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract)
 
 
 class MetaArray(np.ndarray[Any, Any]):
@@ -40,6 +44,19 @@ class MetaArray(np.ndarray[Any, Any]):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return on_zeros(func, *args, **kwargs)
 
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(part, MetaArray) and part.dtype == bool for part in parts):
+            raise _no_data("indexing by a mask")  # its shape depends on the values
+        return super().__getitem__(index)
+
+    def __int__(self) -> NoReturn:
+        raise _no_data("a value as an int")
+
+    def nonzero(self) -> NoReturn:
+        """Refuse: the shape of the result depends on the values."""
+        raise _no_data("nonzero")
+
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write nothing: there are no values."""
 
@@ -58,8 +75,13 @@ class MetaArray(np.ndarray[Any, Any]):
         wanted = tuple(self.size // known if n < 0 and known else n for n in sizes)
         if math.prod(wanted) != self.size:
             raise ValueError(f"cannot reshape array of size {self.size} into shape {tuple(sizes)}")
-        same = np.lib.stride_tricks.as_strided(self, wanted, (0,) * len(wanted), subok=True, writeable=False)
-        return same.view(MetaArray)  # of the same memory, as a view
+        return _view(self, wanted)
+
+
+def _view(array: np.ndarray[Any, Any], shape: Any, strides: Any = None) -> MetaArray:
+    """Return an array of another shape over the one element of an array, as a view of the same memory."""
+    same = np.lib.stride_tricks.as_strided(array, shape, (0,) * len(shape), subok=True, writeable=False)
+    return same.view(MetaArray)
 
 
 def _sample(x: Any) -> Any:
@@ -83,6 +105,9 @@ def _product(a: Any, b: Any) -> MetaArray:
 
 def on_zeros(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return what a function makes of zeros in the place of tensors without values: arrays without values again."""
+
+    if function in BY_VALUES or (function is np.where and len(args) == 1):
+        raise _no_data(function.__name__)
 
     def zeros(x: Any) -> Any:
         return np.ndarray.view(x, np.ndarray) if isinstance(x, MetaArray) else x
@@ -123,6 +148,7 @@ def like(array: Any, *_: Any, dtype: Any = None, shape: Any = None) -> MetaArray
     return full(array.shape if shape is None else shape, dtype=array.dtype if dtype is None else dtype)
 
 
+lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_view))
 ones = zeros
 empty_like = zeros_like = ones_like = full_like = like
 

@@ -221,3 +221,13 @@ def test_any_view_makes_the_round_trip(tensors: list[torch.Tensor], new: bool) -
     tl.save(ours, file)
     file.seek(0)
     assert_same(ours, torch.load(file, weights_only=True))
+
+
+def test_views_of_conjugates_and_negatives(tmp_path: Path) -> None:
+    x = torch.tensor([1 + 2j, 3 - 4j]).conj()
+    parameter = torch.nn.Parameter(x.clone())
+    torch.save({"conj": x, "part": x[1:], "neg": (x * 2).conj().imag, "parameter": parameter}, tmp_path / "a.pt")
+    loaded = tl.load(tmp_path / "a.pt")
+    for name, tensor in torch.load(tmp_path / "a.pt").items():
+        assert loaded[name].tolist() == tensor.tolist(), name
+        assert loaded[name].requires_grad is tensor.requires_grad

@@ -199,7 +199,7 @@ def _tensor_v2(
     hooks: Any,
     metadata: Any = None,
 ) -> Tensor:
-    tensor = _tensor(budget, storage, offset, size, stride)
+    tensor = _resolved(budget, _tensor(budget, storage, offset, size, stride), metadata)
     return tensor.requires_grad_() if _may_require_grad(tensor, requires_grad) else tensor
 
 
@@ -220,7 +220,19 @@ def _tensor_v3(
     _require(isinstance(storage, Tensor) and storage.dtype is dtypes.uint8, "a tensor over a storage of another dtype")
     array = storage.array
     _require(array.ndim == 1 and array.size % dtype.itemsize == 0, f"a storage of {array.size} bytes for {dtype}")
-    return _tensor_v2(budget, wrap(_converted(budget, array, dtype)), offset, size, stride, requires_grad, hooks)
+    elements = wrap(_converted(budget, array, dtype))
+    return _tensor_v2(budget, elements, offset, size, stride, requires_grad, hooks, metadata)
+
+
+def _resolved(budget: Budget, tensor: Tensor, metadata: Any) -> Tensor:
+    """Return the conjugates or negatives of which PyTorch has noted that the tensor is a view of them."""
+    if not metadata:
+        return tensor
+    _require(type(metadata) is dict and metadata.keys() <= {"conj", "neg"}, "a tensor with metadata of unknown meaning")
+    _require(budget.may_copy and tensor.dtype not in dtypes.PACKED, f"conjugates of {tensor.dtype} that are a view")
+    budget.pay(tensor.nbytes)
+    array = tensor.array.conj() if metadata.get("conj") else tensor.array
+    return wrap(-array if metadata.get("neg") else array)
 
 
 def _converted(budget: Budget, array: Array, dtype: Dtype) -> Array:
@@ -240,7 +252,7 @@ def _converted(budget: Budget, array: Array, dtype: Dtype) -> Array:
 
 def _may_require_grad(tensor: Tensor, requires_grad: Any) -> bool:
     _require(type(requires_grad) is bool, "a tensor whose requires_grad is not a bool")
-    _require(not requires_grad or tensor.dtype.is_floating_point, f"a tensor of {tensor.dtype} that requires grad")
+    _require(not requires_grad or tensor.dtype.category >= 2, f"a tensor of {tensor.dtype} that requires grad")
     return requires_grad
 
 

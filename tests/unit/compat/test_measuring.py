@@ -87,6 +87,20 @@ def test_a_dispatch_mode_answers_for_ops(torch: Any) -> None:
     assert names == ["aten::exp", "aten::exp", "aten::add", "aten::add"]
 
 
+@pytest.mark.native
+def test_a_dispatch_mode_sees_the_ops_of_its_thread(torch: Any) -> None:
+    from_module = importlib.import_module("torch.utils._python_dispatch")
+
+    class Answering(from_module.TorchDispatchMode):  # type: ignore[misc, name-defined]
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "here"
+
+    x = torch.ones(1)
+    with ThreadPoolExecutor(1) as threads, Answering():
+        assert x.exp() == "here"
+        assert threads.submit(lambda: (x + 1).item()).result() == 2.0
+
+
 def test_a_profile_of_some_steps(torch: Any, tmp_path: Path) -> None:
     traced = []
     profiler = importlib.import_module("torch.profiler")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -20,11 +21,19 @@ __all__ = [
     "return_and_correct_aliasing",
 ]
 
-_active: list[TorchDispatchMode] = []
+
+class _Active(threading.local):
+    """The modes of a thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.modes: list[TorchDispatchMode] = []
+
+
+_active = _Active()
 
 
 class TorchDispatchMode:
-    """A block in which each op goes to the method `__torch_dispatch__`, which returns the op's result.
+    """A block in which each op of this thread goes to the method `__torch_dispatch__`, which returns the op's result.
 
     The ops are those of tallow's table: `linear` is one op. Gradients that `backward` computes are no ops.
     """
@@ -38,14 +47,16 @@ class TorchDispatchMode:
 
     def __enter__(self) -> Self:
         watching.watch(self._answer)
-        _active.append(self)
+        _active.modes.append(self)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        _active.remove(self)
+        _active.modes.remove(self)
         watching.unwatch(self._answer)
 
     def _answer(self, op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self not in _active.modes:  # a block of another thread
+            return function(*args, **kwargs)
         types = tuple({type(x) for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and type(x) is not Tensor})
         own: str = getattr(function, "__name__", op.name)
         name = own if own == f"{op.name}_" else op.name
@@ -101,16 +112,16 @@ def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:
     """Return the innermost mode."""
-    return _active[-1] if _active else None
+    return _active.modes[-1] if _active.modes else None
 
 
 def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
     """Return the modes, the innermost last."""
-    return list(_active)
+    return list(_active.modes)
 
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
     """Let the ops inside go to no mode."""
     with watching.unwatched():
-        yield list(_active)
+        yield list(_active.modes)

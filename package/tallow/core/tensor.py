@@ -23,6 +23,7 @@ from tallow.errors import (
     DtypeError,
     GraphError,
     MissingNameError,
+    NumericError,
     ShapeError,
     UnsupportedError,
 )
@@ -340,10 +341,10 @@ class Tensor(Methods):
         return complex(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_real(self.item()))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_real(self.item()))
 
     def __index__(self) -> int:
         if self.dtype.category > 1 or self.array.size != 1:
@@ -678,6 +679,15 @@ def _array_of(g: Any) -> Array:
 
 def _unpickle(cls: type[Tensor], array: Array, device: str, requires_grad: bool) -> Tensor:
     return cls._rebuild(devices.move(dtypes.cast(array, dtypes.dtype_of(array)), devices.device(device)), requires_grad)
+
+
+def _real(number: Any) -> Any:
+    """Return a number as a real one.  Raises: NumericError for a complex number with an imaginary part"""
+    if type(number) is not complex:
+        return number
+    if number.imag:
+        raise NumericError(f"value {number} cannot be converted to a real number", hint="take its .real")
+    return number.real
 
 
 NodeHooks.tensor_of = staticmethod(lambda g: wrap(_array_of(g)))

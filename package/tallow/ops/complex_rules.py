@@ -36,11 +36,11 @@ _REFUSED = """
     embedding_bag entr erf erfc erfinv floor floor_divide fmax fmin fmod frac frexp gcd ge gelu gelu_mul geqrf glu
     grid_sample group_norm gru_steps gt hardshrink hardsigmoid hardswish hardtanh heaviside histc huber_error hypot
     isin isneginf isposinf kl_divergence kthvalue layer_norm lcm ldl_factor ldl_solve le leaky_relu lgamma
-    logaddexp2 logit logsigmoid lstm_steps lt max_along max_pool max_pool_with_indices max_unpool maximum
-    median_along median_of_all min_along minimum mish mode multi_margin multilabel_margin nan_to_num nanmean
+    log_softmax logaddexp2 logit logsigmoid lstm_steps lt max_along max_pool max_pool_with_indices max_unpool
+    maximum median_along median_of_all min_along minimum mish mode multi_margin multilabel_margin nan_to_num nanmean
     nanmedian_along nanmedian_of_all nanquantile nansum nextafter nll_loss_of_classes polygamma prelu quantile
     rad2deg relu relu6 remainder resample rnn_steps rotary round scaled_dot_product_attention scaled_mask
-    scatter_reduce searchsorted selu sign signbit silu_mul softplus softshrink softsign sort squared_error
+    scatter_reduce searchsorted selu sign signbit silu_mul softmax softplus softshrink softsign sort squared_error
     threshold topk trunc unique unique_consecutive xlogy
 """
 REFUSED = frozenset(_REFUSED.split())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import tallow as tl
+from tallow.errors import NumericError, UnsupportedDtypeError
 
 
 def test_complex_numbers_are_created_and_printed() -> None:
@@ -73,3 +76,16 @@ def test_eigenvalues_of_a_rotation_are_complex() -> None:
     values, vectors = tl.linalg.eig(tl.tensor([[0.0, -1.0], [1.0, 0.0]]))
     assert sorted(v.imag for v in values.tolist()) == [-1.0, 1.0]
     assert vectors.dtype is tl.complex64
+
+
+def test_a_number_of_python_keeps_the_imaginary_part_or_is_refused() -> None:
+    assert (float(tl.tensor(2 + 0j)), int(tl.tensor(2 + 0j)), complex(tl.tensor(2j))) == (2.0, 2, 2j)
+    for kind in (float, int):
+        with pytest.raises(NumericError, match="2j cannot be converted"):
+            kind(tl.tensor(2j))
+
+
+@pytest.mark.parametrize("function", [tl.softmax, tl.log_softmax])
+def test_softmax_of_complex_numbers_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedDtypeError, match="softmax"):
+        function(tl.tensor([1j, 2]), 0)

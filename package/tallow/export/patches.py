@@ -76,8 +76,10 @@ def _sizes() -> dict[str, Any]:
         array = vars(self).get("array", before)
         if array is before:
             raise AttributeError("array")
-        if isinstance(tracer := mode.tracer, Recorder) and not _is_of(tracer.readers, sys._getframe(1)):
-            tracer.reads(array, ".array")
+        if isinstance(tracer := mode.tracer, Recorder):
+            tracer.touches(self)
+            if not _is_of(tracer.readers, sys._getframe(1)):
+                tracer.reads(array, ".array")
         return array
 
     def set_array(self: Tensor, array: Any) -> None:

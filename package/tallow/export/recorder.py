@@ -403,6 +403,9 @@ class Recorder:
                 hint="compute with tensors (tl.where, masks) instead of deciding by their values",
             )
 
+    def touches(self, tensor: Tensor) -> None:
+        """Do nothing: of a tensor that is no input, the graph holds the values, with shape and dtype."""
+
     def replaces(self, tensor: Tensor) -> None:
         """Do nothing: an array that no op has made is an error where it is used."""
 

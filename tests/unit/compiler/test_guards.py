@@ -190,11 +190,55 @@ def random_numbers_of_a_module_of_numpy() -> Iterator[Any]:
         yield lambda x: x * drawing.rand()
 
 
+def what_is_asked_of_tensors_that_no_op_reads() -> Iterator[Any]:
+    w: Any = nn.Parameter(tl.ones(2))
+    w.scale = 1
+
+    def scaled(x: Any) -> Any:
+        return x * len(w) * (2 if w.requires_grad else 1) * (3 if w.dtype is tl.float32 else 1)
+
+    yield scaled
+    yield lambda x: x * w.scale
+    w.requires_grad_(False)
+    yield scaled
+    w.data = tl.ones(4)
+    yield scaled
+    w.data = tl.ones(4, dtype=tl.float64)
+    yield scaled
+    w.scale = 5
+    yield lambda x: x * w.scale
+
+
+def what_is_asked_of_a_schedule() -> Iterator[Any]:
+    optimizer = tl.optim.SGD([tl.ones(1, requires_grad=True)], lr=1.0)
+    schedule = tl.optim.lr_scheduler.StepLR(optimizer, 1)
+    for _ in range(4):
+        yield lambda x: x * schedule.last_epoch
+        optimizer.step()
+        schedule.step()
+
+
+def the_step_of_an_optimizer() -> Iterator[Any]:
+    w = tl.ones(3, requires_grad=True)
+    optimizer: Any = tl.optim.SGD([w], lr=1.0)
+
+    def step(x: Any) -> Any:
+        (w * x).sum().backward()
+        optimizer.step()
+        return w.detach() * 1
+
+    for _ in range(3):
+        yield step
+    optimizer.step = lambda: None
+    yield step
+
+
 CHANGES: list[Callable[[], Iterator[Any]]] = [
     attributes_of_a_namespace, contents_of_a_user_dict, contents_of_a_chain_of_maps, contents_behind_a_proxy,
     contents_behind_a_view, the_order_of_keys, a_length_by_a_bound_method, the_sign_of_zero, a_method_of_a_class,
     what_a_descriptor_reads, what_a_setter_does, layers_put_into_registries, hooks_of_all_modules,
-    random_numbers_that_are_kept, random_numbers_of_a_module_of_numpy,
+    random_numbers_that_are_kept, random_numbers_of_a_module_of_numpy, what_is_asked_of_tensors_that_no_op_reads,
+    what_is_asked_of_a_schedule, the_step_of_an_optimizer,
 ]  # fmt: skip
 
 
@@ -222,6 +266,29 @@ def test_hooks_of_all_modules_run_once_for_a_compiled_module() -> None:
         for _ in range(3):
             compiled(data(2, 3))
     assert seen == [model[0], model[1], model] * 3
+
+
+def test_an_attribute_that_is_set_by_a_computed_name() -> None:
+    class Results:
+        last_1 = None
+
+    results, name = Results(), "last_{}"
+
+    def keep(x: Any) -> Any:
+        setattr(results, name.format(1), x * 2)
+        return x
+
+    compiled = tl.compile(keep)
+    for factor in range(1, 5):
+        compiled(data(3) * factor)
+        same(vars(results)["last_1"], data(3) * factor * 2)
+
+
+def test_an_argument_that_is_a_tensor_of_the_program() -> None:
+    known = data(3)
+    compiled = tl.compile(lambda x: x * 2 if x is known else x * 3)
+    for x, factor in ((data(3), 3), (known, 2), (data(3), 3), (known, 2)):
+        same(compiled(x), data(3) * factor)
 
 
 def test_signs_of_zeros_and_odd_keys_among_the_arguments() -> None:

@@ -36,6 +36,7 @@ PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, np.dtype
 _VIEWS: dict[Any, Any] = {}
 _OF_BUILTINS = (type(_VIEWS.keys()), type(_VIEWS.values()), type(_VIEWS.items()), type(_VIEWS.__len__))
 STATEFUL = (np.ndarray, bytearray, memoryview, array, deque, MappingProxyType, *_OF_BUILTINS)
+OF_TENSORS = frozenset(vars(Tensor)) | {"array"}  # attributes that are not the program's
 MOST_OBJECTS = 100_000
 ABSENT = object()
 _REGISTRIES = "_parameters _buffers _modules _forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks"
@@ -48,7 +49,8 @@ SAFE = frozenset(_SAFE.split()) | {"__future__", "types", "typing", *("_" + name
 _REFUSED = "breakpoint compile eval exec globals help input locals open print set_default_dtype vars"
 REFUSED = frozenset(_REFUSED.split())  # functions whose effects or results no guard sees
 DRAWN = frozenset(("random", "load", "fromfile", "memmap"))  # of NumPy's names
-ANY_NAME = frozenset(("getattr", "__dict__", "attrgetter", "__getattribute__"))  # any attribute may be read
+_ANY_NAME = "getattr setattr delattr __dict__ attrgetter __getattribute__"
+ANY_NAME = frozenset(_ANY_NAME.split())  # with these, a program may mean any attribute
 _ASSIGNS = {opmap["STORE_GLOBAL"]: "assigns a global variable", opmap["DELETE_GLOBAL"]: "deletes a global variable"}
 OPCODES = {opmap["IMPORT_NAME"]: "imports a module", **_ASSIGNS}
 
@@ -74,7 +76,7 @@ class Check:
             compares nothing.
         is_named: it matters only if the program has the name `key`.
         is_counted: `STRUCTURE` counts its changes.
-        is_walked: what it finds is guarded, too.
+        is_walked: what it finds is guarded, too. An attribute that is not matters only if it is named itself.
     """
 
     __slots__ = ("is_counted", "is_named", "is_walked", "key", "kind", "owner", "value", "where")
@@ -178,7 +180,11 @@ class Guards:
 
     def relevant(self) -> list[Check]:
         """Return the checks of what the program names.  Raises: Unfit if its changes cannot be seen"""
-        relevant = [check for check in self.checks if not check.is_named or self._reads(check.key)]
+        relevant = [
+            check
+            for check in self.checks
+            if not check.is_named or check.key in self.names or (check.is_walked and self._reads(check.key))
+        ]
         for check in relevant:
             if check.kind != "walk" and is_stateful(check.value) and (not check.is_counted or self._reads(check.key)):
                 raise Unfit(f"uses {check.where}, whose changes no guard sees")
@@ -189,6 +195,8 @@ class Guards:
     def _checks_of(self, value: Any, where: str) -> Iterator[Check]:
         """Yield the checks of one object."""
         if isinstance(value, Tensor):
+            for name in vars(value).keys() - OF_TENSORS:
+                yield Check(vars(value), "item", name, vars(value)[name], f"{where}.{name}", is_named=True)
             return
         if str(getattr(value, "__module__", "")).startswith("numpy.random"):
             raise Unfit(f"uses {where}, which draws random numbers")
@@ -311,7 +319,9 @@ def _of_class(kind: type, where: str) -> Iterator[Check]:
 
 def _of_subclass(value: Any) -> Iterator[Check]:
     """Yield the checks of an optimizer or a scheduler, whose methods are recorded as a whole.  Raises: Unfit"""
-    kind = type(value)
+    kind, own = type(value), vars(value)
+    for name in own.keys() | {"step"}:
+        yield Check(own, "item", name, own.get(name, ABSENT), f"{kind.__name__}.{name}", is_named=True, is_walked=False)
     if isinstance(value, LRScheduler) and any("step" in vars(base) for base in filter(_is_of_program, kind.__mro__)):
         raise Unfit(f"uses {kind.__name__}, whose step is not that of tallow")
     if _is_of_program(kind):

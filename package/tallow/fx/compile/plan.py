@@ -113,7 +113,8 @@ class _Conditions:
 
     def _of_inputs(self) -> Iterator[str]:
         """Yield the lines that load the inputs and check tensors."""
-        captured = self.constant(frozenset(id(x) for x in self.recorder.inputs.values() if id(x) not in self.paths))
+        tensors = (key for key, x in self.recorder.reachable.items() if isinstance(x, Tensor))
+        captured = self.constant(frozenset(tensors) - self.paths.keys())
         for node, value in self.recorder.inputs.items():
             yield f"{node.name} = {self.paths.get(id(value)) or self.constant(value)}"
             if isinstance(value, Tensor):

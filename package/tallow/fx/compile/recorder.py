@@ -122,6 +122,11 @@ class CallRecorder(Recorder):
         """End the recording: the program asks for values."""
         self.give_up(f"reads a value with {how.removesuffix('()')}")
 
+    def touches(self, tensor: Tensor) -> None:
+        """Let a tensor of which only the shape, the dtype or the like is asked for be an input, too."""
+        if id(tensor) not in self.known and self.reachable.get(id(tensor)) is tensor:
+            self._node_of(tensor, "")
+
     def replaces(self, tensor: Tensor) -> None:
         """End the recording if the memory of a tensor that exists is replaced."""
         if id(tensor) in self.known or self.reachable.get(id(tensor)) is tensor:
@@ -354,6 +359,9 @@ def _reporting_methods() -> Iterator[None]:
             for name in names.split():
                 before = vars(cls)[name]
                 patcher.method(cls, name, property(_stopping_call(name, before.fget), before.fset))
+        for name in ("requires_grad", "is_leaf"):
+            before = vars(Tensor)[name]
+            patcher.method(Tensor, name, property(_touching(before.fget), before.fset))
         for name in WHOLE.split():
             patcher.method(Tensor, name, _as_whole(vars(Tensor)[name]))
         patcher.method(Tensor, "grad", property(*_gradients(vars(Tensor)["grad"])))
@@ -375,6 +383,15 @@ def _stopping_call(name: str, function: Callable[..., Any]) -> Callable[..., Any
         return function(*args, **kwargs)
 
     return call
+
+
+def _touching(getter: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
+    def get(self: Tensor) -> bool:
+        if isinstance(recorder := mode.tracer, CallRecorder):
+            recorder.touches(self)
+        return getter(self)
+
+    return get
 
 
 def _as_whole(function: Callable[..., Any]) -> Callable[..., Any]:

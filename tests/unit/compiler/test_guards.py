@@ -268,6 +268,20 @@ def test_hooks_of_all_modules_run_once_for_a_compiled_module() -> None:
     assert seen == [model[0], model[1], model] * 3
 
 
+def test_a_search_for_nan_within_the_function() -> None:
+    def step(x: Any) -> None:
+        with tl.autograd.detect_anomaly():
+            (w * x).sqrt().sum().backward()
+
+    w, compiled = tl.ones(3, requires_grad=True), tl.compile(step)
+    for _ in range(2):
+        compiled(tl.ones(3))
+    with pytest.raises(tl.errors.GraphError, match="nan"):
+        compiled(-tl.ones(3))
+    assert compiled.plans
+    (w * -tl.ones(3)).sqrt().sum().backward()  # the search has ended with the call
+
+
 def test_an_attribute_that_is_set_by_a_computed_name() -> None:
     class Results:
         last_1 = None

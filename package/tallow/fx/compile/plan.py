@@ -78,11 +78,12 @@ class _Conditions:
 
     def source(self, code: PythonCode) -> str:
         """Return the source of the plan's function."""
-        recording, inference, autocast = self.recorder.modes_before
+        recording, inference, autocast, finds_nan = self.recorder.modes_before
         lowered = "is not None" if autocast is None else f"!= {self.constant(autocast)}"
         dtype = self.constant(dtypes.get_default_dtype())
         refused = [
             f"modes.recording is not {recording} or modes.inference is not {inference} or modes.autocast {lowered}",
+            f"modes.finds_nan is not {finds_nan}",
             f"default_dtype() is not {dtype}",
             *self._of_arguments(),
         ]
@@ -92,7 +93,7 @@ class _Conditions:
         body = code.src.splitlines()[1:]
         if self.recorder.switches:
             lowered = "None" if autocast is None else f"dict({self.constant(autocast)})"
-            back = f"    switch_modes({recording}, {inference}, {lowered})"
+            back = f"    switch_modes({recording}, {inference}, {lowered}, {finds_nan})"
             body = ["    try:", *(f"    {line}" for line in body), "    finally:", f"    {back}"]
         return "\n".join(["def run(args, kwargs):", *(f"    {line}" for line in lines), *body, ""])
 

@@ -105,7 +105,7 @@ class CallRecorder(Recorder):
         """End the graph: what the program returned is its output."""
         self._unless_failed("what is no op", self.check_writes)
         if mode.tracer is self and _modes() != self.modes_before:
-            self.give_up("changes whether gradients are recorded")
+            self.give_up("changes whether gradients are recorded, or another mode")
         self._unless_failed("", lambda: self.graph.output(self.returned(result)))
 
     def give_up(self, reason: str) -> None:
@@ -312,13 +312,14 @@ class CallRecorder(Recorder):
         raise TraceError(f"returns a {type(result).__name__}")
 
 
-def _modes() -> tuple[bool, bool, Any]:
-    return mode.recording, mode.inference, None if mode.autocast is None else dict(mode.autocast)
+def _modes() -> tuple[bool, bool, Any, bool]:
+    autocast = None if mode.autocast is None else dict(mode.autocast)
+    return mode.recording, mode.inference, autocast, mode.finds_nan
 
 
-def switch_modes(recording: bool, inference: bool, autocast: Any) -> None:
-    """Set whether ops are recorded, whether their results may ever be, and what autocast lowers to."""
-    mode.autocast = autocast
+def switch_modes(recording: bool, inference: bool, autocast: Any, finds_nan: bool) -> None:
+    """Set whether ops are recorded, and their results may be; what autocast lowers to; whether NaN is looked for."""
+    mode.autocast, mode.finds_nan = autocast, finds_nan
     mode.switch(recording, inference)
 
 

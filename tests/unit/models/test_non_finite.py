@@ -111,3 +111,11 @@ def test_tensors_of_floats(dtype: tl.dtype, tmp_path: Path, monkeypatch: pytest.
 def test_folders(tmp_path: Path) -> None:
     tl.save({"w": tl.ones(2, device="cpu") / 0}, tmp_path / "model.safetensors")
     assert list(non_finite(tmp_path)) == ["w"]
+
+
+@pytest.mark.cpu("float8 in files")
+def test_nan_among_complex_numbers_and_in_float8(tmp_path: Path) -> None:
+    nan = float("nan")
+    tensors = {"complex": tl.tensor([complex(0, nan)]), "float8": tl.tensor([nan]).to(tl.float8_e4m3fn)}
+    tl.save(tensors | {"finite": tl.tensor([1j])}, tmp_path / "a.safetensors")
+    assert sorted(non_finite(tmp_path / "a.safetensors")) == ["complex", "float8"]

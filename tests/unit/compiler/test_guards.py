@@ -282,6 +282,34 @@ def test_a_search_for_nan_within_the_function() -> None:
     (w * -tl.ones(3)).sqrt().sum().backward()  # the search has ended with the call
 
 
+def test_an_optimizer_of_the_program_that_counts_its_steps() -> None:
+    class Slowing(tl.optim.SGD):
+        count = 0
+
+        def step(self, closure: Any = None) -> Any:
+            self.count += 1
+            self.param_groups[0]["lr"] = 1 / self.count
+            return super().step(closure)
+
+    def trained(transform: Callable[[Any], Any]) -> Any:
+        w = tl.ones(3, requires_grad=True)
+        optimizer = Slowing([w], lr=1.0)
+
+        def step(x: Any) -> None:
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+
+        call = transform(step)
+        for _ in range(3):
+            call(data(3))
+        return w, call
+
+    (w, _), (compiled_w, compiled) = trained(lambda step: step), trained(tl.compile)
+    same(compiled_w, w)
+    assert compiled.plans
+
+
 def test_an_attribute_that_is_set_by_a_computed_name() -> None:
     class Results:
         last_1 = None

@@ -320,7 +320,8 @@ def _of_class(kind: type, where: str) -> Iterator[Check]:
 def _of_subclass(value: Any) -> Iterator[Check]:
     """Yield the checks of an optimizer or a scheduler, whose methods are recorded as a whole.  Raises: Unfit"""
     kind, own = type(value), vars(value)
-    for name in own.keys() | {"step"}:
+    # A class of the program changes its attributes in its own methods, which are called again.
+    for name in {"step"} if _is_of_program(kind) else own.keys() | {"step"}:
         yield Check(own, "item", name, own.get(name, ABSENT), f"{kind.__name__}.{name}", is_named=True, is_walked=False)
     if isinstance(value, LRScheduler) and any("step" in vars(base) for base in filter(_is_of_program, kind.__mro__)):
         raise Unfit(f"uses {kind.__name__}, whose step is not that of tallow")

@@ -128,6 +128,22 @@ def what_a_descriptor_reads() -> Iterator[Any]:
         yield lambda x: x * scale.scale
 
 
+def what_a_metaclass_reads() -> Iterator[Any]:
+    config = {"scale": 1}
+
+    class Kind(type):
+        @property
+        def scale(cls) -> int:
+            return config["scale"]
+
+    class Scale(metaclass=Kind):
+        pass
+
+    for scale in (1, 2, 2):
+        config["scale"] = scale
+        yield lambda x: x * Scale.scale
+
+
 def what_a_setter_does() -> Iterator[Any]:
     class Scale:
         calls = 0
@@ -238,7 +254,7 @@ CHANGES: list[Callable[[], Iterator[Any]]] = [
     contents_behind_a_view, the_order_of_keys, a_length_by_a_bound_method, the_sign_of_zero, a_method_of_a_class,
     what_a_descriptor_reads, what_a_setter_does, layers_put_into_registries, hooks_of_all_modules,
     random_numbers_that_are_kept, random_numbers_of_a_module_of_numpy, what_is_asked_of_tensors_that_no_op_reads,
-    what_is_asked_of_a_schedule, the_step_of_an_optimizer,
+    what_a_metaclass_reads, what_is_asked_of_a_schedule, the_step_of_an_optimizer,
 ]  # fmt: skip
 
 

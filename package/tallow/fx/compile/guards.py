@@ -310,6 +310,8 @@ def _of_class(kind: type, where: str) -> Iterator[Check]:
     root = kind.__module__.partition(".")[0]
     if root in sys.stdlib_module_names and root not in SAFE:
         raise Unfit(f"uses {kind.__module__}.{kind.__name__}")
+    if _is_of_program(type(kind)):
+        yield Check(kind, "walk", None, type(kind), type(kind).__name__)
     for base in filter(_is_of_program, kind.__mro__):
         for name, part in list(vars(base).items()):
             is_special = name.startswith("__") and name.endswith("__")

@@ -329,7 +329,9 @@ def test_a_list_of_lists_is_one_index() -> None:
 # PyTorch rounds after each summand
 SUMS = ("scatter_add", "scatter_reduce", "index_add", "index_put", "put", "scatter")
 MOVING = [c for c in load_all() if c.op in OPS and (OPS[c.op].dtypes == "keep" or c.op in (*SUMS, "cat", "stack"))]
-COMPUTING = ("embedding", "linear")  # these widen by themselves
+COMPUTING = ("embedding", "linear", "adjoint_map")  # these widen by themselves, or are of any map
+COMPLEX = ("tallow.ops.complex_numbers", "tallow.ops.fourier")  # of halves: complex32, which computes nothing
+MOVING = [c for c in MOVING if OPS[c.op].function.__module__ not in COMPLEX]
 MOVING = [c for c in MOVING if c.op not in COMPUTING and any(a.dtype.kind == "f" for a in c.inputs)]
 
 

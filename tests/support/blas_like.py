@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.dtypes import HALVES, cast, dtype_of, widen
+from tallow.dtypes import HALVES, array_cast, dtype_of, float32
 from tallow_cuda.matrices import Operand
 
 INT_MAX = 2**31 - 1
@@ -23,11 +23,11 @@ def gemm(a: Operand, b: Operand, c: Operand, m: int, n: int, k: int, batch: int,
     left = _matrices(a, (k, m) if a.transposed else (m, k), batch)
     right = _matrices(b, (n, k) if b.transposed else (k, n), batch)
     if a.dtype in HALVES:
-        left, right = widen(left), widen(right)
+        left, right = array_cast(left, float32), array_cast(right, float32)
     left, right = (x.swapaxes(1, 2) if o.transposed else x for x, o in ((left, a), (right, b)))
     product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.float32)
     output = _matrices(c, (m, n), batch)
-    output[...] = cast(product + widen(output) if add else product, dtype_of(output))
+    output[...] = array_cast(product + array_cast(output, float32) if add else product, dtype_of(output))
 
 
 def _matrices(operand: Operand, shape: tuple[int, int], batch: int) -> np.ndarray[Any, Any]:

@@ -137,7 +137,7 @@ def _all_sizes(parcel: _EncodedObjects, group: ProcessGroup) -> npt.NDArray[np.i
 
 def _encode(obj: Any) -> Bytes:
     file = BytesIO()
-    pytorch_write.save(obj, file)
+    pytorch_write.save_plain(obj, file)
     return np.frombuffer(file.getvalue(), np.uint8).copy()  # MPI requires writable memory
 
 

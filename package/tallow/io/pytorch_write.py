@@ -45,14 +45,22 @@ def save(value: Any, target: Path | BinaryIO) -> None:
         plan = _Plan(value, _plain)
     except ArgumentTypeError:
         plan = _Plan(value, whole_objects.dump)
-    pickle = plan.pickle
+    _write_to(target, plan)
+
+
+def save_plain(value: Any, target: Path | BinaryIO) -> None:
+    """Save tensors and plain containers, as `save`. Raises: ArgumentTypeError for any other object."""
+    _write_to(target, _Plan(value, _plain))
+
+
+def _write_to(target: Path | BinaryIO, plan: _Plan) -> None:
     if isinstance(target, str | os.PathLike):
         with atomic_write(target) as file:
-            _write(pickle, plan, file)
+            _write(plan, file)
     elif _is_seekable(target):
-        _write(pickle, plan, target)
+        _write(plan, target)
     else:
-        _write(pickle, plan, content := io.BytesIO())
+        _write(plan, content := io.BytesIO())
         target.write(content.getbuffer())
 
 
@@ -67,9 +75,9 @@ def _is_seekable(file: BinaryIO) -> bool:
     return is_known and (not hasattr(file, "seekable") or file.seekable())
 
 
-def _write(pickle: bytes, plan: _Plan, file: BinaryIO) -> None:
+def _write(plan: _Plan, file: BinaryIO) -> None:
     with ZipWriter(file, ALIGNMENT) as archive:
-        archive.add(f"{FOLDER}/data.pkl", pickle)
+        archive.add(f"{FOLDER}/data.pkl", plan.pickle)
         archive.add(f"{FOLDER}/byteorder", b"little")
         for key, storage in enumerate(plan.storages):
             archive.add(f"{FOLDER}/data/{key}", storage.content())

@@ -114,6 +114,7 @@ def test_gguf_files_that_do_not_fit(change: Any, message: str, tmp_path: Path) -
         AutoModel.from_pretrained(tmp_path / "x.gguf")
 
 
+@pytest.mark.cpu("quantised blocks compute on the CPU")
 @pytest.mark.parametrize("name", SPARSE)
 def test_experts_are_quantised_and_routers_are_not(name: str) -> None:
     config = getattr(models, name).config_class

@@ -1,4 +1,4 @@
-"""The modules of PyTorch of which no name means anything on tallow: of sharded models, remote calls, launchers."""
+"""Names of PyTorch that mean nothing on tallow, by module: of sharded models, remote calls, launchers."""
 
 from __future__ import annotations
 
@@ -97,6 +97,10 @@ _BY_HINT: dict[str, dict[str, str]] = {
         "torch.distributed.optim.zero_redundancy_optimizer": "ZeroRedundancyOptimizer",
     },
     "send tensors by torch.distributed.send and recv": {
+        "torch.distributed.rpc": (
+            "BackendType PyRRef RRef RemoteModule RpcBackendOptions TensorPipeRpcBackendOptions WorkerInfo "
+            "get_worker_info init_rpc remote rpc_async rpc_sync shutdown"
+        ),
         "torch.distributed.rpc.api": (
             "_all_gather _require_initialized _wait_all get_worker_info remote rpc_async rpc_sync shutdown"
         ),

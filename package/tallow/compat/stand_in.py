@@ -2,7 +2,7 @@
 
 `MODULES` names the tallow module for a module of PyTorch. The folder `torch`, the room of the stand-in, has the names
 that only programs written for PyTorch need: its file `utils/hooks.py` is `torch.utils.hooks`. A module that has both
-takes a name from the room first. `absent_modules` lists modules of which nothing works here.
+takes a name from the room first. `absent_modules` lists names that can be imported and raise in use.
 """
 
 from __future__ import annotations
@@ -119,6 +119,8 @@ class TorchFinder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> StandIn:
         homes = [] if (room := _room_of(spec.name)) is None else [room]
+        if spec.name in ABSENT:
+            homes.append(absent_module(spec.name, *ABSENT[spec.name]))
         return StandIn(spec.name, [*homes, _resolve(MODULES[spec.name])] if spec.name in MODULES else homes)
 
     def find_distributions(self, context: Any) -> Iterator[Any]:
@@ -203,8 +205,6 @@ def _in_room(path: str) -> bool:
 
 def _room_of(path: str) -> ModuleType | None:
     """Return the module of the room for a module of PyTorch, if it has one."""
-    if path in ABSENT:
-        return absent_module(path, *ABSENT[path])
     return importlib.import_module(f"{__package__}.{path}") if _in_room(path) else None
 
 

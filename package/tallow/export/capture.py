@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import threading
 from collections.abc import Iterator
@@ -107,9 +106,7 @@ class _Export:
             for (path, leaf), entry in zip(self.leaves, declared, strict=True)
         ]
         self.varies = bool(self.declared.sizes)
-        every = (x for x in gc.get_objects() if issubclass(type(x), Tensor))  # isinstance asks proxies for their class
-        before = {id(x.array): x for x in every if "array" in vars(x)}
-        self.recorder = Recorder(self.graph, self.varies, before, self._add_constant)
+        self.recorder = Recorder(self.graph, self.varies, self._add_constant)
         self._first_user: Node | None = None
         self._attributes = {id(value.array): name for name, value in _tensor_attributes(mod)}
 
@@ -119,7 +116,7 @@ class _Export:
             self._add_state()
             arguments = self._add_arguments()
             self.recorder.start()
-            with recorded_tensors(), enable_grad():
+            with recorded_tensors(self.recorder), enable_grad():
                 mode.tracer = self.recorder
                 try:
                     bound = _filled(self.bound, self.inputs, arguments)

@@ -19,12 +19,12 @@ READS = ("item", "tolist", "numpy", "__array__", "__bool__", "__int__", "__float
 
 
 @contextmanager
-def recorded_tensors() -> Iterator[None]:
+def recorded_tensors(recorder: Recorder) -> Iterator[None]:
     """Replace methods of Tensor in the block. In other threads they do what they always do."""
     with Patcher() as patcher:
         for name in READS:
             patcher.method(Tensor, name, _reading(name, Tensor.__dict__[name]))
-        for name, replacement in _sizes().items():
+        for name, replacement in _sizes(recorder).items():
             patcher.method(Tensor, name, replacement)
         yield
 
@@ -43,7 +43,7 @@ def _is_of(packages: tuple[str, ...], frame: FrameType) -> bool:
     return name.startswith(packages)
 
 
-def _sizes() -> dict[str, Any]:
+def _sizes(recorder: Recorder) -> dict[str, Any]:
     def shape_of(self: Tensor) -> Any:
         tracer = mode.tracer
         return tracer.shape_of(self) if isinstance(tracer, Recorder) else before["shape"].fget(self)
@@ -83,8 +83,7 @@ def _sizes() -> dict[str, Any]:
         return array
 
     def set_array(self: Tensor, array: Any) -> None:
-        if isinstance(tracer := mode.tracer, Recorder):
-            tracer.replaces(self)
+        recorder.sets(self, array)
         vars(self)["array"] = array
 
     before = {name: Tensor.__dict__[name] for name in ("shape", "size", "data", "detach", "detach_", "__len__")}

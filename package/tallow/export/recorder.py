@@ -3,9 +3,9 @@
 `mode.tracer` is a `Recorder` while the run lasts. The general way of `tallow.core.apply` reports each op to it, and
 `tallow.core.whole_calls` the functions that are one node although they are more than ops.
 
-Tensors are recognised by their arrays. An array that the recorder does not know, but that existed before the run, is a
-constant. Any other was made in a way that the recorder did not see, so that its values may depend on anything; it is an
-error to use it.
+Tensors are recognised by their arrays. A tensor that the recorder does not know, but that got its array before the run,
+is a constant. Any other was made in a way that the recorder did not see, so that its values may depend on anything; it
+is an error to use it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,19 +90,18 @@ class Recorder:
     Args:
         graph: gets the nodes; it has the inputs already.
         varies: sizes are declared to vary, so that each op also runs at other sizes.
-        before: id of an array -> a tensor that existed before the run.
-        add_constant: makes such a tensor an input of the graph, and returns its node.
+        add_constant: makes a tensor that existed before the run an input of the graph, and returns its node.
     """
 
     runs = RUNS  # the module that calls the program
     readers: tuple[str, ...] = ("tallow.",)  # whose code may read arrays
     is_functional = True  # writes have to be ops; see tallow.fx.compile.recorder for the other kind
 
-    def __init__(
-        self, graph: Graph, varies: bool, before: dict[int, Tensor], add_constant: Callable[[Tensor], Node]
-    ) -> None:
-        self.graph, self.varies, self.before, self.add_constant = graph, varies, before, add_constant
+    def __init__(self, graph: Graph, varies: bool, add_constant: Callable[[Tensor], Node]) -> None:
+        self.graph, self.varies, self.add_constant = graph, varies, add_constant
         self.values: dict[int, Value] = {}
+        self._before: dict[int, Tensor] = {}  # id of an array -> a tensor that existed before the run
+        self._made: dict[int, weakref.ref[Any]] = {}  # id of an array -> the array, which a tensor got in the run
         self.writes_seen = writes.last
         self._generator_state: Any = None  # of the run at the other sizes
         self._autocast: Any = None
@@ -128,7 +128,7 @@ class Recorder:
         value = self.values.get(id(array))
         if value is not None and value.array is array:
             return value
-        tensor = self.before.get(id(array))
+        tensor = self._before.get(id(array))
         if tensor is None or tensor.array is not array:
             raise TraceError(
                 f"export: an array of shape {tuple(array.shape)} was not made by an op{self.place()}",
@@ -404,10 +404,16 @@ class Recorder:
             )
 
     def touches(self, tensor: Tensor) -> None:
-        """Do nothing: of a tensor that is no input, the graph holds the values, with shape and dtype."""
+        """Take note of a tensor that the program uses, if it existed before the run."""
+        array = vars(tensor)["array"]
+        made = self._made.get(id(array))
+        if made is None or made() is not array:
+            self._before.setdefault(id(array), tensor)
 
-    def replaces(self, tensor: Tensor) -> None:
-        """Do nothing: an array that no op has made is an error where it is used."""
+    def sets(self, tensor: Tensor, array: Any) -> None:
+        """Take note of an array that a tensor gets in the run, by an op or unseen."""
+        if id(array) not in self._before:
+            self._made[id(array)] = weakref.ref(array)
 
     def shape_of(self, tensor: Tensor) -> Size:
         """Return the shape of a tensor, with a SymInt for each size that varies."""

@@ -29,7 +29,7 @@ class BatchedArray:
         level: the call of vmap that made the batch.
     """
 
-    __slots__ = ("dtype", "level", "shape", "tensor")
+    __slots__ = ("__weakref__", "dtype", "level", "shape", "tensor")
     base = None
 
     def __init__(self, tensor: Tensor, level: Level) -> None:

@@ -75,7 +75,7 @@ class CallRecorder(Recorder):
     is_functional = False
 
     def __init__(self, guards: Guards) -> None:
-        super().__init__(Graph(), False, {}, _refused)
+        super().__init__(Graph(), False, _refused)
         for name in RESERVED:
             self.graph._names.use(name)
         self.reachable = guards.seen
@@ -94,7 +94,7 @@ class CallRecorder(Recorder):
         """Record the calls in the block."""
         self._arrays = {id(x.array): x for x in self.reachable.values() if isinstance(x, Tensor)}
         self.writes_seen = writes.last
-        with recorded_tensors(), _reporting_methods():
+        with recorded_tensors(self), _reporting_methods():
             mode.tracer = self
             try:
                 yield
@@ -127,9 +127,9 @@ class CallRecorder(Recorder):
         if id(tensor) not in self.known and self.reachable.get(id(tensor)) is tensor:
             self._node_of(tensor, "")
 
-    def replaces(self, tensor: Tensor) -> None:
+    def sets(self, tensor: Tensor, array: Any) -> None:
         """End the recording if the memory of a tensor that exists is replaced."""
-        if id(tensor) in self.known or self.reachable.get(id(tensor)) is tensor:
+        if mode.tracer is self and (id(tensor) in self.known or self.reachable.get(id(tensor)) is tensor):
             self.give_up("replaces the memory of a tensor")
 
     def shape_of(self, tensor: Tensor) -> Size:

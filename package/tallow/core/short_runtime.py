@@ -162,8 +162,9 @@ def view_of(op: Op, source: Tensor, array: Array, value: Any, backward: Any, res
         array: that of the tensor.
         rest: the op's further arguments while ops are recorded, else None.
     """
-    owner = value.base if type(value) is _ndarray else None
-    if owner is None or value is array or (owner is not array and owner is not array.base):
+    if type(value) is not _ndarray or (
+        (owner := value.base) is not array and (owner is None or owner is not array.base or value is array)
+    ):
         return general_way.views_of(op, source, rest or (), NO_KEYWORDS, value, backward)
     output: Tensor = _new(Tensor)
     output.array = value

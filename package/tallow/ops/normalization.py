@@ -21,7 +21,7 @@ Axes = int | tuple[int, ...]
 
 def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
     """Return the number of axes to normalize over. Raises ShapeError if the shapes do not fit each other."""
-    shape = as_ints(normalized_shape, name)
+    shape = normalized_shape if input.shape[-1:] == normalized_shape else as_ints(normalized_shape, name)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ShapeError(
             f"{name}: given normalized_shape={list(shape)}, expected input with shape [*, "

@@ -393,8 +393,9 @@ class Sweep:
         """Add a gradient to what has arrived at an edge. `owned`: no other object refers to the array."""
         kind = type(edge)
         grads = self.grads
-        if issubclass(kind, Node):
-            g = self.fit(g, edge.shape, self.rounded.get(edge, edge.dtype))
+        if kind is Node or issubclass(kind, Node):
+            if g.shape != edge.shape or g.dtype is not edge.dtype:
+                g = self.fit(g, edge.shape, self.rounded.get(edge, edge.dtype))
             grads[edge] = grads[edge] + g if edge in grads else g
         elif kind is Output:
             slots = grads.setdefault(edge.node, [None] * len(edge.node.outputs or ()))

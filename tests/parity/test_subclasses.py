@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import copy
+import pickle
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tallow as tl
+from tallow.compat.torch import overrides as compat_overrides
+from tallow.core import overrides
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
@@ -91,3 +96,208 @@ def test_other_arguments_are_refused(m: Any) -> None:
 
 def test_data_by_name(m: Any) -> None:
     assert m.Tensor(data=[1.0, 2.0], device="cpu").tolist() == [1, 2]
+
+
+def names(m: Any) -> Any:
+    """Return what has the contexts that switch answers off."""
+    return m._C if m is torch else SimpleNamespace(DisableTorchFunctionSubclass=overrides.without_subclasses)
+
+
+def logging(m: Any) -> tuple[Any, list[str]]:
+    """Return a subclass that notes the functions that it is asked about, and the list."""
+    seen: list[str] = []
+
+    class Logged(m.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    return Logged, seen
+
+
+# What is called, and the names by which the class is asked.
+CALLS = {
+    "add": lambda m, x: x + 1,
+    "neg": lambda m, x: -x,
+    "mul": lambda m, x: m.ones(2, 3) * x,
+    "matmul": lambda m, x: x @ m.ones(3, 2),
+    "__getitem__": lambda m, x: x[0, None],
+    "__setitem__": lambda m, x: x.__setitem__((0, slice(1, None)), 5.0),
+    "sum": lambda m, x: x.sum(),
+    "relu": lambda m, x: m.relu(x),
+    "softmax": lambda m, x: m.nn.functional.softmax(x, dim=-1),
+    "linear": lambda m, x: m.nn.functional.linear(x, x),
+    "cat": lambda m, x: m.cat([m.ones(1, 3), x]),
+    "split": lambda m, x: x.split(1),
+    "max": lambda m, x: m.max(x, 0),
+    "exp": lambda m, x: m.exp(x, out=m.empty(2, 3)),
+    "add_": lambda m, x: x.add_(1),
+    "to": lambda m, x: x.to(m.float64),
+    "new_zeros": lambda m, x: x.new_zeros(2),
+    "zeros_like": lambda m, x: m.zeros_like(x),
+    "rand_like": lambda m, x: m.rand_like(x),
+    "dropout": lambda m, x: m.nn.functional.dropout(x),
+    "pad": lambda m, x: m.nn.functional.pad(x, (1, 1)),
+    "einsum": lambda m, x: m.einsum("ij->ji", x),
+    "detach": lambda m, x: x.detach(),
+    "tolist": lambda m, x: x.tolist(),
+    "size": lambda m, x: x.size(),
+    "__len__": lambda m, x: len(x),
+    "equal": lambda m, x: m.equal(x, x),
+    "cross_entropy": lambda m, x: m.nn.functional.cross_entropy(x, m.zeros(2, dtype=m.int64)),
+}
+ATTRIBUTES = ["shape", "dtype", "requires_grad", "grad", "is_leaf", "data", "T", "mT", "real"]
+
+
+@pytest.mark.parametrize("name", [*CALLS, *ATTRIBUTES])
+def test_results_are_of_the_subclass(m: Any, name: str) -> None:
+    (kinds, values), (their_kinds, their_values) = outcome(m, name), outcome(torch, name)
+    assert kinds == their_kinds
+    for ours, theirs in zip(values, their_values, strict=True):
+        if name not in ("dropout", "rand_like"):
+            assert ours == theirs if isinstance(ours, str) else np.allclose(ours, theirs)
+
+
+def outcome(m: Any, name: str) -> tuple[list[str], list[Any]]:
+    """Return the classes and the values of what a call with a tensor of a subclass returns, and of this tensor."""
+    Logged, seen = logging(m)
+    x = (m.arange(6.0).reshape(2, 3) - 2).as_subclass(Logged)
+    y = CALLS[name](m, x) if name in CALLS else getattr(x, name)
+    assert seen == [name if name in CALLS else "__get__"]
+    parts = y if isinstance(y, tuple) else (y,)
+    with names(m).DisableTorchFunctionSubclass():
+        values = [p.tolist() if isinstance(p, m.Tensor) else str(p).rpartition(".")[2] for p in (*parts, x)]
+    return [type(p).__name__ for p in parts], values
+
+
+def test_gradients_flow_through_a_subclass(m: Any) -> None:
+    Logged, _ = logging(m)
+    x = m.tensor([1.0, 2.0]).as_subclass(Logged).requires_grad_()
+    y = (x**2 + x.exp()).sum()
+    assert type(y) is Logged
+    y.backward()
+    assert type(x.grad) is m.Tensor
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.array([1, 2]) + np.exp([1, 2]), rtol=1e-6)
+
+
+def test_random_numbers_are_drawn_once(m: Any) -> None:
+    Logged, _ = logging(m)
+    m.manual_seed(0)
+    plain = [m.nn.functional.dropout(m.ones(8)), m.rand_like(m.ones(3)), m.ones(3).normal_(), m.rand(2)]
+    m.manual_seed(0)
+    x = m.ones(8).as_subclass(Logged)
+    own = [m.nn.functional.dropout(x), m.rand_like(x[:3]), x[:3].clone().normal_(), m.rand(2)]
+    assert [t.tolist() for t in own] == [t.tolist() for t in plain]
+
+
+def test_a_class_can_answer_for_some_functions(m: Any) -> None:
+    handled: dict[Any, Any] = {}
+
+    class Diagonal:
+        """An object that is no tensor: PyTorch's guide to `__torch_function__` has one like it."""
+
+        def __init__(self, value: float) -> None:
+            self.value = value
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func not in handled or not all(issubclass(t, (m.Tensor, Diagonal)) for t in types):
+                return NotImplemented
+            return handled[func](*args, **(kwargs or {}))
+
+    handled[m.mean] = lambda x: x.value
+    handled[m.mm] = lambda a, b: (
+        (a if isinstance(a, m.Tensor) else b) * (b.value if isinstance(a, m.Tensor) else a.value)
+    )
+    assert m.mean(Diagonal(3.0)) == 3.0
+    assert m.mm(m.ones(2, 2), Diagonal(2.0)).tolist() == [[2, 2], [2, 2]]
+    with pytest.raises(TypeError, match=r"no implementation found|Multiple dispatch failed"):
+        m.sum(Diagonal(1.0))
+
+
+def test_subclasses_of_subclasses_are_asked_first(m: Any) -> None:
+    asked: list[str] = []
+
+    class A(m.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(cls.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    class B(A):
+        pass
+
+    class C(m.Tensor):
+        pass
+
+    a, b, c = (m.ones(2).as_subclass(cls) for cls in (A, B, C))
+    assert type(a + b) is B
+    assert asked == ["B"]
+    with pytest.raises(TypeError):
+        b + c
+
+
+def test_a_class_that_does_not_answer(m: Any) -> None:
+    disabled = torch._C._disabled_torch_function_impl if m is torch else overrides.disabled
+
+    class Quiet(m.Tensor):
+        __torch_function__ = disabled
+
+    x = m.ones(2).as_subclass(Quiet)
+    assert type(x + 1) is m.Tensor
+    Logged, seen = logging(m)
+    y = m.ones(2).as_subclass(Logged)
+    with names(m).DisableTorchFunctionSubclass():
+        assert type(y + 1) is m.Tensor
+    assert seen == []
+    assert type(m.nn.Parameter(m.ones(2)) * 1) is m.Tensor
+
+
+class Kept(tl.Tensor):
+    """A class that pickle finds."""
+
+
+class KeptByTorch(torch.Tensor):
+    """A class that pickle finds."""
+
+
+def test_copies_and_pickles_keep_class_and_attributes(m: Any) -> None:
+    x = m.ones(2).as_subclass(KeptByTorch if m is torch else Kept)
+    x.unit = "km"
+    for y in (copy.copy(x), pickle.loads(pickle.dumps(x))):
+        assert (type(y), y.unit, y.tolist()) == (type(x), "km", [1, 1])
+
+
+def test_modules_and_optimizers_take_them(m: Any) -> None:
+    Logged, _ = logging(m)
+    layer = m.nn.Sequential(m.nn.Linear(3, 4), m.nn.ReLU(), m.nn.Linear(4, 1))
+    loss = layer(m.ones(2, 3).as_subclass(Logged)).mean()
+    assert type(loss) is Logged
+    loss.backward()
+    m.optim.SGD(layer.parameters(), lr=0.1).step()
+    assert type(layer[0].weight.grad) is m.Tensor
+
+
+def test_a_mode_sees_the_functions(m: Any) -> None:
+    base = torch.overrides.TorchFunctionMode if m is torch else compat_overrides.TorchFunctionMode
+    seen: list[str] = []
+
+    class Log(base):  # type: ignore[misc,valid-type]
+        def __init__(self, label: str) -> None:
+            self.label = label
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(f"{self.label} {func.__name__}")
+            return func(*args, **(kwargs or {}))
+
+    with Log("a"):
+        x = m.zeros(2, 3)
+        x[0] = 1 + m.nn.functional.interpolate(x[None], scale_factor=2)[0, 0, :3]
+        with Log("b"):
+            y = m.relu(x)
+    assert seen == [
+        f"a {name}" for name in ("zeros", "__getitem__", "interpolate", "__getitem__", "add", "__setitem__")
+    ] + ["b relu", "a relu"]
+    assert (x + y).sum().item() == 6
+    assert len(seen) == 8

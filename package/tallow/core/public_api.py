@@ -11,6 +11,7 @@ from functools import wraps
 from types import CodeType
 from typing import Any, TypeVar
 
+from tallow.core import subclasses as subclasses  # gives Tensor what its subclasses inherit
 from tallow.core.overrides import after_failure
 from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
@@ -64,7 +65,8 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
         is_operator = function.__name__.startswith("__")  # Python calls it by position
         published = function if is_operator else _accept_numpy_keywords(function)
         if published is not function:
-            _find_at(places.split()[0], name or function.__name__, published)
+            published.__name__ = name or function.__name__
+            _find_at(places.split()[0], published.__name__, published)
         for place in places.split():
             for public_name in (name or function.__name__, *names):
                 _register(place, public_name, published)

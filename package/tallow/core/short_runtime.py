@@ -44,7 +44,7 @@ def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     try:
         value = general_way.apply_generally(op, *args, **kwargs)
     except Exception:
-        return after_failure(op.call, tuple(args), kwargs)
+        return after_failure(op.call, tuple(args), kwargs if out is None else kwargs | {"out": out})
     return value if out is None else write_out(out, value, op.name, op.dtypes in ("same", "keep"))
 
 
@@ -69,7 +69,7 @@ def optionally_inplace(op: Op, given: tuple[Any, ...], keywords: dict[str, Any],
 def operator_generally(op: Op, *operands: Any) -> Any:
     """Apply an operator. Return NotImplemented, so that Python asks the other type, for operands of unknown types."""
     converted = [general_way.as_operand(x) for x in operands]
-    return NotImplemented if any(x is None for x in converted) else general_way.apply(op, *converted)
+    return NotImplemented if any(x is None for x in converted) else op.call(*converted)
 
 
 def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

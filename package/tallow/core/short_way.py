@@ -100,7 +100,8 @@ def divert_functions(through: Callable[..., Any]) -> Callable[[], None]:
     """Let the functions of all ops return `through(op, function, args, kwargs)`, until the result is called.
 
     Args:
-        through: gets the op, the function that does the work, and the arguments of the call.
+        through: gets the op, the function that does the work, and the arguments of the call. The function's attribute
+            `public` is the one that was called, by PyTorch's `Tensor.add` for `a + b`.
     """
     before = []
     for op, form, function in _functions():
@@ -108,6 +109,7 @@ def divert_functions(through: Callable[..., Any]) -> Callable[[], None]:
         before.append((function, code, function.__defaults__, function.__kwdefaults__, namespace["first_call"]))
         original = FunctionType(code, dict(namespace), function.__name__, function.__defaults__)
         original.__kwdefaults__ = function.__kwdefaults__
+        original.__dict__["public"] = op.call if form is Form.operator else function
         if getattr(namespace["first_call"], "func", None) is _first_call:
             original.__globals__["first_call"] = partial(_first_call, original, op, form)
         namespace["first_call"] = partial(_diverted, through, op, original)

@@ -13,7 +13,7 @@ import numpy as np
 from tallow import devices
 from tallow.core.apply import apply, apply_inplace, check_writable, is_writable, writes_history
 from tallow.core.creation import tensor
-from tallow.core.overrides import after_failure
+from tallow.core.overrides import ASKING, after_failure
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
@@ -218,29 +218,35 @@ def _getitem_parsed(input: Tensor, index: Any) -> Tensor:
 @public("Tensor")
 def __setitem__(input: Tensor, index: Any, value: Any) -> None:
     """Write x[index] = value: `copy_` to the view for basic indices, `index_put_` for the others."""
-    simple = _simple(index)
-    if simple is not None and _written_at_once(input, simple, value):
-        return
-    arrays: tuple[Array | None, ...] = ()
-    if simple is not None:
-        target = getitem.call(input, simple)
-    else:
-        parsed = Parsed(input.array, index)
-        target, arrays = input if parsed.plain else apply(getitem, input, tuple(parsed.basic)), parsed.arrays
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not isinstance(value, Tensor | int | float):
-        raise ArgumentTypeError(
-            f"can't assign a {type(value).__name__} to a tensor", hint="convert it first, with tl.tensor(...)"
-        )
-    if isinstance(value, Tensor):
-        value = _without_leading_ones(value)
-    if arrays:
-        put(target, arrays, value)
-    elif isinstance(value, Tensor):
-        copy_(target, value)
-    else:
-        fill_(target, value)
+    try:
+        simple = _simple(index)
+        if simple is not None and _written_at_once(input, simple, value):
+            return
+        arrays: tuple[Array | None, ...] = ()
+        if simple is not None:
+            target = getitem.call(input, simple)
+        else:
+            parsed = Parsed(input.array, index)
+            target, arrays = input if parsed.plain else apply(getitem, input, tuple(parsed.basic)), parsed.arrays
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not isinstance(value, Tensor | int | float):
+            raise ArgumentTypeError(
+                f"can't assign a {type(value).__name__} to a tensor", hint="convert it first, with tl.tensor(...)"
+            )
+        if isinstance(value, Tensor):
+            value = _without_leading_ones(value)
+        if arrays:
+            put(target, arrays, value)
+        elif isinstance(value, Tensor):
+            copy_(target, value)
+        else:
+            fill_(target, value)
+    except Exception:
+        after_failure(Tensor.__setitem__, (input, index, value), {})
+
+
+ASKING.update((__getitem__.__code__, __setitem__.__code__))
 
 
 def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:

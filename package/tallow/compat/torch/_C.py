@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any
 
 from tallow import random
 from tallow.compat.absent import absent
+from tallow.core import watching
+from tallow.core.overrides import disabled, subclasses, without_subclasses
 from tallow.core.tensor import Tensor
 from tallow.devices import device as _as_device
 from tallow.dtypes import Dtype, dtype
@@ -60,12 +62,19 @@ class _AutoDispatchBelowAutograd(_Guard):
     """A guard of the keys of autograd."""
 
 
-class DisableTorchFunctionSubclass(_Guard):
-    """A context in which `__torch_function__` of tensor subclasses is not called."""
+DisableTorchFunctionSubclass = without_subclasses
 
 
-class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A context in which no `__torch_function__` is called."""
+class DisableTorchFunction(AbstractContextManager[None]):
+    """A context in which neither tensor subclasses nor modes answer for functions."""
+
+    def __enter__(self) -> None:
+        self._blocks = ExitStack()
+        self._blocks.enter_context(without_subclasses())
+        self._blocks.enter_context(watching.without_modes())
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._blocks.close()
 
 
 _LinAlgError, Generator = LinAlgError, random.Generator
@@ -90,13 +99,7 @@ def _get_tracing_state() -> None:
     """Return None: nothing is traced by TorchScript."""
 
 
-def _disabled_torch_function_impl(func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-    """Call the function: for `__torch_function__` of a class whose results are plain tensors."""
-    with DisableTorchFunctionSubclass():
-        return func(*args, **(kwargs or {}))
-
-
-_disabled_torch_dispatch_impl = _disabled_torch_function_impl
+_disabled_torch_function_impl = _disabled_torch_dispatch_impl = disabled
 
 
 def _are_functorch_transforms_active() -> bool:
@@ -104,11 +107,15 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _is_torch_function_enabled() -> bool:
-    return True
+    return not subclasses.are_off
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    return False
+    return bool(watching.calls.modes)
+
+
+def _len_torch_function_stack() -> int:
+    return len(watching.calls.modes)
 
 
 def _get_privateuse1_backend_name() -> str:

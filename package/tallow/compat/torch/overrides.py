@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import tallow
 from tallow.compat.absent import absent
+from tallow.core import watching
+from tallow.core.overrides import answers, ask, subclasses
 from tallow.core.public_api import PUBLIC
+from tallow.core.subclasses import NOT_WRAPPED
 from tallow.core.tensor import Tensor
 from tallow.nn import functional
 
@@ -30,15 +33,61 @@ __all__ = [
 ]
 
 _METHOD = "__torch_function__"
-_HINT = "define __torch_function__ on the class of the arguments"
-TorchFunctionMode = absent("torch.overrides.TorchFunctionMode", _HINT)
-BaseTorchFunctionMode = absent("torch.overrides.BaseTorchFunctionMode", _HINT)
-enable_reentrant_dispatch = absent("torch.overrides.enable_reentrant_dispatch", _HINT)
+enable_reentrant_dispatch = absent(
+    "torch.overrides.enable_reentrant_dispatch", "call the function outside of __torch_dispatch__"
+)
+
+
+class TorchFunctionMode:
+    """A block in which each function that this thread calls goes to the method `__torch_function__`.
+
+    The method gets the functions of `torch`, `nn.functional` and so on, the methods and operators of tensors; not
+    their attributes, such as `x.shape`. What it calls itself goes to the next outer mode.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} defines no {_METHOD}")
+
+    def __enter__(self) -> Self:
+        watching.enter_mode(self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        watching.leave_mode()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that lets each function do its work."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 def _answers(x: Any) -> bool:
-    """Return whether the class of an object defines `__torch_function__`; tensors proper need not be asked."""
-    return type(x) is not Tensor and hasattr(type(x), _METHOD)
+    """Return whether an object answers for the functions that it is passed to; tensors proper need not be asked."""
+    return answers(type(x)) and not subclasses.are_off
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """Return the innermost mode."""
+    return watching.calls.modes[-1] if watching.calls.modes else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """Return the modes, the innermost last."""
+    return list(watching.calls.modes)
 
 
 def is_tensor_like(inp: Any) -> bool:
@@ -48,37 +97,29 @@ def is_tensor_like(inp: Any) -> bool:
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Return whether one of these arguments answers for the functions that it is passed to."""
-    return any(map(_answers, relevant_args))
+    return bool(watching.calls.modes) or any(map(_answers, relevant_args))
 
 
 def has_torch_function_unary(tensor: Any) -> bool:
     """Return whether an argument answers for the functions that it is passed to."""
-    return _answers(tensor)
+    return has_torch_function((tensor,))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
     """Return whether one of these arguments answers for the functions that it is passed to."""
-    return any(map(_answers, args))
+    return has_torch_function(args)
 
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Return what the relevant arguments make of a call. Subclasses are asked before their base classes.
+    """Return what the innermost mode, or else the relevant arguments, make of a call: subclasses first.
 
     Raises: TypeError if each of them returns NotImplemented.
     """
-    asked: list[Any] = []
-    for x in relevant_args:
-        if _answers(x) and type(x) not in map(type, asked):
-            place = next((i for i, other in enumerate(asked) if issubclass(type(x), type(other))), len(asked))
-            asked.insert(place, x)
-    types = tuple(map(type, asked))
-    for x in asked:
-        result = getattr(x, _METHOD)(public_api, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    raise TypeError(f"no implementation found for {resolve_name(public_api)!r} on types that implement {_METHOD}")
+    if watching.calls.modes:
+        return watching.ask_mode(public_api, args, kwargs)
+    return ask(public_api, filter(_answers, relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:
@@ -139,4 +180,4 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Return the functions whose results are not made the class of a subclass."""
-    return {Tensor.__dict__["grad"].__get__, Tensor.__dict__["is_leaf"].__get__}
+    return set(NOT_WRAPPED)

@@ -14,7 +14,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 import zlib
 from collections.abc import Sequence
@@ -143,7 +142,10 @@ def _link(variant: Variant, objects: Path, out_dir: Path) -> Path:
 
 
 def _zig(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "ziglang", *arguments], check=True)
+    """Run the compiler itself: `python -m ziglang` starts Python for each file, longer than Zig's cache takes."""
+    import ziglang
+
+    subprocess.run([Path(ziglang.__file__).with_name("zig"), *arguments], check=True)
 
 
 def main() -> None:

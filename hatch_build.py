@@ -17,13 +17,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
+from deflate import deflate_compress
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KINDS = {"pure": ("wasm",), "platform": ("wasm", "native")}
 PAGES = "tallow/_site.tar.xz"
 PAGE_FOLDERS = ("web", "wasm_examples")
+LEVEL = 12  # the highest of libdeflate
 
 
 class KernelBuildHook(BuildHookInterface[Any]):
@@ -52,14 +54,31 @@ class KernelBuildHook(BuildHookInterface[Any]):
             build_data["tag"] = f"py3-none-{platform_tag(build_kernels.MACOS)}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Compress the wheel as much as zlib can; hatchling compresses at the default level."""
+        """Compress the wheel again, by libdeflate: in the format of zlib, 3% smaller than zlib can."""
         if version == "editable":
             return
         with ZipFile(artifact_path) as wheel:
             files = [(info, wheel.read(info)) for info in wheel.infolist()]
         with ZipFile(artifact_path, "w") as wheel:
             for info, content in files:
-                wheel.writestr(info, content, compresslevel=9)
+                with wheel.open(info, "w") as file:
+                    if info.compress_type == ZIP_DEFLATED:
+                        file._compressor = _Deflater()  # type: ignore[attr-defined]  # zipfile has no public way
+                    file.write(content)
+
+
+class _Deflater:
+    """What `zipfile` needs of a `zlib.compressobj`."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def compress(self, data: bytes) -> bytes:
+        self._parts.append(data)
+        return b""
+
+    def flush(self) -> bytes:
+        return bytes(deflate_compress(b"".join(self._parts), LEVEL))
 
 
 def pack(out: Path, root: Path, folders: Iterable[str]) -> None:

@@ -29,15 +29,6 @@ apt_install() {
 # container nor Playwright can use.
 has_apt_browsers() { command -v apt-get >/dev/null && ! grep -q '^ID=ubuntu' /etc/os-release; }
 
-# install_chromium: install Debian's package.
-install_chromium() {
-  if has_apt_browsers; then
-    apt_install chromium fonts-dejavu-core
-  else
-    die "no browser: install Google Chrome or a Chromium that is not a snap, then run this again"
-  fi
-}
-
 # find_python: print the path of a Python >= 3.11 that can create environments.
 find_python() {
   local name

@@ -137,9 +137,25 @@ def prune_globally(lib: Any, prune: Any, layers: Any) -> Any:
     return prune.global_unstructured(parts, prune.L1Unstructured, amount=0.4)
 
 
+def prune_by_classes(lib: Any, prune: Any, layers: Any) -> Any:
+    class Negative(prune.BasePruningMethod):  # type: ignore[misc]
+        PRUNING_TYPE = "global"
+
+        def compute_mask(self, t: Any, default_mask: Any) -> Any:
+            return default_mask * (t > -0.5)
+
+    Negative.apply(layers[0], "weight")
+    prune.LnStructured.apply(layers[0], "weight", 1, n=2, dim=0)
+    prune.LnStructured.apply(layers[1], "weight", 1, n=1, dim=0)
+    prune.LnStructured.apply(layers[1], "weight", 0.5, n=1, dim=1)
+    prune.L1Unstructured.apply(layers[1], "weight", 2)
+    methods = [type(method).__name__ for method in next(iter(layers[1]._forward_pre_hooks.values()))]
+    assert methods == ["LnStructured", "LnStructured", "L1Unstructured"]
+
+
 @pytest.mark.parametrize(
     "program",
-    [prune_linear, prune_twice, prune_channels, prune_by_scores, prune_by_a_mask, prune_globally],
+    [prune_linear, prune_twice, prune_channels, prune_by_scores, prune_by_a_mask, prune_globally, prune_by_classes],
 )
 def test_pruning(program: Any) -> None:
     layers, copied, theirs = network(tl), network(tl), network(torch)

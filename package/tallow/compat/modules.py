@@ -13,6 +13,7 @@ MODULES = {
     "torch.autograd.forward_ad": "tallow.autograd.forward_ad",
     "torch.autograd.function": "tallow.autograd.function",
     "torch.autograd.functional": "tallow.autograd.functional",
+    "torch.distributions.transforms._InverseTransform": "tallow.distributions.transform:_InverseTransform",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck",
     "torch.autograd.variable": "tallow.autograd",
     "torch.backends": "tallow.backends",
@@ -90,6 +91,7 @@ _FILES_OF_MODULES = (
 )
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
+MODULES["torch.nn.modules.padding"] = "tallow.nn.padding"  # has the base classes under PyTorch's names
 _FILES_OF_DISTRIBUTIONS = (
     "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet distribution exp_family "
     "exponential fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal independent "
@@ -108,6 +110,7 @@ for _file in _OPTIMIZERS.split():
 # Names that only the stand-in has: the version, base classes that programs ask `isinstance` of, and functions with the
 # name of their module, which they hide as in PyTorch.
 OWN = {
+    "torch.ScriptModule": "tallow.fx.compile.scripted:ScriptModule",
     "torch.TypedStorage": "tallow.functions.storage:TypedStorage",
     "torch.UntypedStorage": "tallow.functions.storage:UntypedStorage",
     "torch.__version__": "tallow.compat.version:__version__",
@@ -115,6 +118,7 @@ OWN = {
     "torch.fx._symbolic_trace.wrap": "tallow.fx.patching:wrap",
     "torch.torch": "torch",
     "torch._assert": "tallow.fx.assertions:_assert",
+    "torch.distributions.transforms._InverseTransform": "tallow.distributions.transform:_InverseTransform",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck:gradcheck",
     "torch.nn.modules.batchnorm._BatchNorm": "tallow.nn.channel_normalization:_BatchNorm",
     "torch.nn.modules.batchnorm._NormBase": "tallow.nn.channel_normalization:_NormBase",

@@ -52,7 +52,7 @@ class Transform:
     @property
     def inv(self) -> Transform:
         """The inverse."""
-        return _Inverse(self)
+        return _InverseTransform(self)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """Return the transform with another cache size."""
@@ -118,7 +118,7 @@ def _are_equal(a: Any, b: Any) -> bool:
     return bool(equal.all() if isinstance(equal, Tensor) else equal)
 
 
-class _Inverse(Transform):
+class _InverseTransform(Transform):
     def __init__(self, transform: Transform) -> None:
         super().__init__()
         self._of = transform
@@ -133,7 +133,7 @@ class _Inverse(Transform):
         return self._of
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        return _Inverse(self._of.with_cache(cache_size))
+        return _InverseTransform(self._of.with_cache(cache_size))
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._of._inverse_call(x)

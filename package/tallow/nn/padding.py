@@ -32,7 +32,7 @@ class _Pad(Module):
         return f"{self.padding}"
 
 
-class _ConstantPad(_Pad):
+class _ConstantPadNd(_Pad):
     def __init__(self, padding: Ends, value: float) -> None:
         super().__init__(padding)
         self.value = value
@@ -44,24 +44,25 @@ class _ConstantPad(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class _ZeroPad(_Pad):
-    value = 0.0
+class _ZeroPad(_ConstantPadNd):
+    def __init__(self, padding: Ends) -> None:
+        super().__init__(padding, 0.0)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.pad(input, self.padding, "constant", self.value)
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
 
 
-class _ReflectionPad(_Pad):
+class _ReflectionPadNd(_Pad):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "reflect")
 
 
-class _ReplicationPad(_Pad):
+class _ReplicationPadNd(_Pad):
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, "replicate")
 
 
-class _CircularPad(_Pad):
+class _CircularPadNd(_Pad):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (self.dims + 1, self.dims + 2):
             raise ArgumentError(
@@ -70,19 +71,19 @@ class _CircularPad(_Pad):
         return F.pad(input, self.padding, "circular")
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPadNd):
     """Pad with `value`."""
 
     dims = 1
 
 
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPadNd):
     """Pad with `value`."""
 
     dims = 2
 
 
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPadNd):
     """Pad with `value`."""
 
     dims = 3
@@ -106,55 +107,55 @@ class ZeroPad3d(_ZeroPad):
     dims = 3
 
 
-class ReflectionPad1d(_ReflectionPad):
+class ReflectionPad1d(_ReflectionPadNd):
     """Pad by reflection, without repeating the edge."""
 
     dims = 1
 
 
-class ReflectionPad2d(_ReflectionPad):
+class ReflectionPad2d(_ReflectionPadNd):
     """Pad by reflection, without repeating the edge."""
 
     dims = 2
 
 
-class ReflectionPad3d(_ReflectionPad):
+class ReflectionPad3d(_ReflectionPadNd):
     """Pad by reflection, without repeating the edge."""
 
     dims = 3
 
 
-class ReplicationPad1d(_ReplicationPad):
+class ReplicationPad1d(_ReplicationPadNd):
     """Pad by repeating the edge."""
 
     dims = 1
 
 
-class ReplicationPad2d(_ReplicationPad):
+class ReplicationPad2d(_ReplicationPadNd):
     """Pad by repeating the edge."""
 
     dims = 2
 
 
-class ReplicationPad3d(_ReplicationPad):
+class ReplicationPad3d(_ReplicationPadNd):
     """Pad by repeating the edge."""
 
     dims = 3
 
 
-class CircularPad1d(_CircularPad):
+class CircularPad1d(_CircularPadNd):
     """Pad circularly, with the elements of the opposite side."""
 
     dims = 1
 
 
-class CircularPad2d(_CircularPad):
+class CircularPad2d(_CircularPadNd):
     """Pad circularly, with the elements of the opposite side."""
 
     dims = 2
 
 
-class CircularPad3d(_CircularPad):
+class CircularPad3d(_CircularPadNd):
     """Pad circularly, with the elements of the opposite side."""
 
     dims = 3

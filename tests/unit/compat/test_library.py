@@ -32,6 +32,14 @@ def cubed(torch: Any) -> Any:
     return op
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_convolution_of_the_core_has_any_number_of_dims(torch: Any, transposed: bool) -> None:
+    x, weight = torch.arange(48.0).reshape(2, 4, 6).sin(), torch.arange(24.0).reshape(4, 2, 3).cos()
+    found = torch.ops.aten.convolution(x, weight, None, [2], [1], [1], transposed, [0], 2)
+    convolve = torch.nn.functional.conv_transpose1d if transposed else torch.nn.functional.conv1d
+    assert found.tolist() == convolve(x, weight, stride=2, padding=1, groups=2).tolist()
+
+
 def test_a_custom_op_has_its_own_gradient(torch: Any) -> None:
     op = cubed(torch)
     x = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -68,5 +76,6 @@ def test_ops_of_the_core_are_functions_of_tallow(torch: Any) -> None:
     x = torch.arange(6.0).view(2, 3)
     assert torch.ops.aten.mm.default(x, x.T).tolist() == (x @ x.T).tolist()
     assert torch.ops.aten.slice.Tensor(x, 1, 1, 3).tolist() == x[:, 1:3].tolist()
+    assert torch.ops.aten.index.Tensor(x, [None, torch.tensor([1, 0])]).tolist() == x[:, [1, 0]].tolist()
     assert str(torch.ops.aten.add.Tensor) == "aten.add.Tensor"
     assert torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor

@@ -109,6 +109,19 @@ def test_a_name_without_a_meaning_raises_where_it_is_used(torch: Any, path: str)
 
 
 @pytest.mark.native
+def test_the_parts_of_a_printed_tensor_make_its_text(torch: Any) -> None:
+    parts, x = importlib.import_module("torch._tensor_str"), torch.arange(30.0).view(2, 15) / 7
+    text = parts._add_suffixes("tensor(" + parts._tensor_str(x, 7), ["grad_fn=<MulBackward0>"], 7, force_newline=False)
+    assert text == repr(x * x.new_ones((), requires_grad=True))
+
+
+def test_a_function_for_remote_calls_raises_where_it_is_used(torch: Any) -> None:
+    api = importlib.import_module("torch.distributed.rpc.api")
+    remote = api._require_initialized(lambda: 1)
+    with pytest.raises(UnsupportedError, match="no such feature"):
+        remote()
+
+
 def test_nothing_of_the_room_is_imported_without_the_stand_in() -> None:
     code = "import sys, tallow.nn, tallow.optim, tallow.compat; print([m for m in sys.modules if '.compat.torch' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

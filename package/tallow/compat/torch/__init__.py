@@ -10,11 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow
+from tallow.compat.absent import absent
 from tallow.compat.torch._C import TensorType
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError
 
 __file__ = tallow.__file__
+PyTorchFileReader = absent("torch.PyTorchFileReader", "torch.load(path, mmap=True) reads only what is used")
 
 
 class SymInt:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow
+from tallow.compat.absent import absent
 from tallow.compat.registry import OPS, existing
 from tallow.core.tensor import Tensor
 from tallow.errors import MissingNameError
@@ -93,12 +94,38 @@ class _OpNamespace:
         return sorted({name.removeprefix(prefix) for name in OPS if name.startswith(prefix)})
 
 
+def _convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    *flags: object,
+) -> Any:
+    """Compute a convolution with any number of dims, which has a function of its own for each here."""
+    dims = f"{weight.ndim - 2}d"
+    if transposed:
+        transpose = getattr(functional, f"conv_transpose{dims}")
+        return transpose(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return getattr(functional, f"conv{dims}")(input, weight, bias, stride, padding, dilation, groups)
+
+
 # Ops of PyTorch's core that have another name among tallow's functions.
 _ALIASES: dict[str, Callable[..., Any]] = {
     "_to_copy": lambda self, **options: self.to(**options, copy=True),
     "_unsafe_view": lambda self, size: self.reshape(size),
     "_softmax": lambda self, dim, half_to_float: functional.softmax(self, dim),
     "_log_softmax": lambda self, dim, half_to_float: functional.log_softmax(self, dim),
+    "_convolution": _convolution,
+    "convolution": _convolution,
+    "_sparse_addmm": lambda self, mat1, mat2, *, beta=1, alpha=1: self.mul(beta) + (mat1 @ mat2).mul(alpha),
+    "_sparse_mm_reduce_impl": absent("torch.ops.aten._sparse_mm_reduce_impl", "multiply by a sparse tensor with @"),
+    "index": lambda self, indices: self[tuple(slice(None) if index is None else index for index in indices)],
+    "_pin_memory": lambda self, device=None: self.pin_memory(),
     "_local_scalar_dense": lambda self: self.item(),
     "alias": lambda self: self.view_as(self),
     "lift_fresh": lambda self: self,

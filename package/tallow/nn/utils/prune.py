@@ -5,7 +5,7 @@ A pruned `weight` is computed from the parameter `weight_orig` and the buffer `w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tallow.core.apply import apply
@@ -20,6 +20,14 @@ from tallow.ops.joining import cat
 from tallow.ops.norm import linalg_vector_norm
 
 __all__ = [
+    "BasePruningMethod",
+    "CustomFromMask",
+    "Identity",
+    "L1Unstructured",
+    "LnStructured",
+    "PruningContainer",
+    "RandomStructured",
+    "RandomUnstructured",
     "custom_from_mask",
     "global_unstructured",
     "identity",
@@ -32,20 +40,204 @@ __all__ = [
 ]
 
 
-class _Mask:
-    """The hook that computes a pruned parameter."""
+class BasePruningMethod:
+    """A way to prune a parameter, and the hook that multiplies it by its mask before each forward.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    A subclass says what it prunes by `PRUNING_TYPE` ("unstructured", "structured", "global"), and computes the mask.
+    """
+
+    PRUNING_TYPE = "unstructured"
+    _tensor_name: str
 
     def __call__(self, module: Any, inputs: Any = None) -> None:
-        value = getattr(module, f"{self.name}_orig") * getattr(module, f"{self.name}_mask")
-        object.__setattr__(module, self.name, value)
+        """Compute the pruned parameter of a module."""
+        object.__setattr__(module, self._tensor_name, self.apply_mask(module))
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return a mask of the shape of `t`, the scores, with no more ones than `default_mask`."""
+        raise NotImplementedError(f"{type(self).__name__} defines no compute_mask")
+
+    def apply_mask(self, module: Any) -> Tensor:
+        """Return the product of the parameter and its mask."""
+        return getattr(module, f"{self._tensor_name}_orig") * getattr(module, f"{self._tensor_name}_mask")
+
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
+        """Return the product of a tensor and its mask, without a module."""
+        return t * self.compute_mask(
+            _scores(t, importance_scores), ones_like(t) if default_mask is None else default_mask
+        )
+
+    @classmethod
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
+    ) -> BasePruningMethod:
+        """Prune a parameter of a module, on top of the mask it may have. Return the hook.
+
+        Args:    args, kwargs: those of the class; importance_scores: what to prune by, in place of the values
+        """
+        method: BasePruningMethod = cls(*args, **kwargs)
+        method._tensor_name = name
+        key = _hooks(module).get(name)
+        if key is None and module._parameters.get(name) is None:
+            raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}")
+        scores = _scores(getattr(module, name), importance_scores)
+        mask = ones_like(scores) if key is None else getattr(module, f"{name}_mask")
+        if key is None:
+            mask = method.compute_mask(scores, mask)
+            original = module._parameters[name]
+            delattr(module, name)
+            module.register_parameter(f"{name}_orig", original)
+        else:
+            earlier: Any = module._forward_pre_hooks.pop(key)
+            container = PruningContainer(earlier)
+            container.add_pruning_method(method)
+            method, mask = container, container.compute_mask(scores, mask)
+        module.register_buffer(f"{name}_mask", mask.to(getattr(module, f"{name}_orig").dtype))
+        method(module)
+        module.register_forward_pre_hook(method)
+        return method
+
+    def remove(self, module: Any) -> None:
+        """Let the parameter hold the pruned values, without mask."""
+        name = self._tensor_name
+        original = getattr(module, f"{name}_orig")
+        original.data = self.apply_mask(module).detach()
+        for place in (name, f"{name}_orig", f"{name}_mask"):
+            delattr(module, place)
+        module.register_parameter(name, original)
+
+
+class PruningContainer(BasePruningMethod):
+    """Several methods that prune the same parameter, one after the other."""
+
+    def __init__(self, *args: BasePruningMethod) -> None:
+        self._pruning_methods: list[BasePruningMethod] = []
+        self._tensor_name = args[0]._tensor_name if args else ""
+        for method in args:
+            self.add_pruning_method(method)
+
+    def add_pruning_method(self, method: BasePruningMethod) -> None:
+        """Add a method for the same parameter."""
+        if method._tensor_name != self._tensor_name:
+            raise ArgumentError(f"PruningContainer: it prunes {self._tensor_name!r}, not {method._tensor_name!r}")
+        self._pruning_methods += getattr(method, "_pruning_methods", [method])
+
+    def __len__(self) -> int:
+        return len(self._pruning_methods)
+
+    def __iter__(self) -> Iterator[BasePruningMethod]:
+        return iter(self._pruning_methods)
+
+    def __getitem__(self, idx: int) -> BasePruningMethod:
+        return self._pruning_methods[idx]
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the mask of the last method, which chooses among what the others keep."""
+        method, mask = self._pruning_methods[-1], default_mask.clone()
+        kept: Any = ...
+        if method.PRUNING_TYPE == "unstructured":
+            kept = mask != 0
+        elif isinstance(method, _Structured):
+            dim = method.dim % t.ndim
+            kept = (*[slice(None)] * dim, mask.movedim(dim, 0).flatten(1).sum(1) != 0)
+        mask[kept] = method.compute_mask(t[kept], mask[kept])
+        return mask
+
+
+class Identity(BasePruningMethod):
+    """Prune nothing."""
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return `default_mask`."""
+        return default_mask
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prune by a mask."""
+
+    PRUNING_TYPE = "global"
+
+    def __init__(self, mask: Tensor) -> None:
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return the product of the masks."""
+        return default_mask * self.mask.to(default_mask.dtype)
+
+
+class L1Unstructured(BasePruningMethod):
+    """Prune the elements with the smallest absolute values.
+
+    Args:    amount: a number of elements, or a float between 0 and 1 for a part of them
+    """
+
+    def __init__(self, amount: float) -> None:
+        self.amount = amount
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return a mask that prunes `amount` of the elements of `t`."""
+        return default_mask * _lowest(t.abs(), _count(self.amount, t.numel()))
+
+
+class RandomUnstructured(L1Unstructured):
+    """Prune random elements.
+
+    Args:    amount: a number of elements, or a float between 0 and 1 for a part of them
+    """
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return a mask that prunes `amount` of the elements of `t`."""
+        return super().compute_mask(rand_like(t), default_mask)
+
+
+class _Structured(BasePruningMethod):
+    """Prune the slices along `dim` with the lowest scores."""
+
+    PRUNING_TYPE = "structured"
+    amount: float
+    dim: int
+
+    def _slice_scores(self, t: Tensor, dim: int) -> Tensor:
+        raise NotImplementedError
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """Return a mask that prunes `amount` of the slices of `t`."""
+        dim = self.dim % t.ndim
+        kept = _lowest(self._slice_scores(t, dim), _count(self.amount, t.shape[dim]))
+        return default_mask * kept.reshape([-1 if i == dim else 1 for i in range(t.ndim)])
+
+
+class LnStructured(_Structured):
+    """Prune the slices along `dim` with the smallest n-norms.
+
+    Args:    amount: a number of slices, or a float between 0 and 1 for a part of them
+    """
+
+    def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
+        self.amount, self.n, self.dim = amount, n, dim
+
+    def _slice_scores(self, t: Tensor, dim: int) -> Tensor:
+        norms: Tensor = apply(linalg_vector_norm, t, float(self.n), [i for i in range(t.ndim) if i != dim])
+        return norms
+
+
+class RandomStructured(_Structured):
+    """Prune random slices along `dim`.
+
+    Args:    amount: a number of slices, or a float between 0 and 1 for a part of them
+    """
+
+    def __init__(self, amount: float, dim: int = -1) -> None:
+        self.amount, self.dim = amount, dim
+
+    def _slice_scores(self, t: Tensor, dim: int) -> Tensor:
+        return rand_like(zeros(t.shape[dim], device=t.device))
 
 
 def _hooks(module: Any) -> dict[str, int]:
     """Return for each pruned parameter of a module the key of its hook."""
-    return {hook.name: key for key, hook in module._forward_pre_hooks.items() if isinstance(hook, _Mask)}
+    hooks = module._forward_pre_hooks.items()
+    return {hook._tensor_name: key for key, hook in hooks if isinstance(hook, BasePruningMethod)}
 
 
 def _count(amount: float, size: int) -> int:
@@ -71,12 +263,6 @@ def _lowest(scores: Tensor, count: int) -> Tensor:
     return mask
 
 
-def _slices(t: Tensor, scores: Tensor, amount: float, dim: int) -> Tensor:
-    """Return a mask of t's shape that drops the slices along `dim` with the lowest scores."""
-    kept = _lowest(scores, _count(amount, t.shape[dim]))
-    return kept.reshape([-1 if i == dim % t.ndim else 1 for i in range(t.ndim)]).expand(t.shape).contiguous()
-
-
 def _scores(t: Tensor, importance_scores: Tensor | None) -> Tensor:
     if importance_scores is None:
         return t.detach()
@@ -87,80 +273,47 @@ def _scores(t: Tensor, importance_scores: Tensor | None) -> Tensor:
     return importance_scores.detach()
 
 
-def _prune(module: Module, name: str, mask: Tensor) -> Any:
-    """Multiply a parameter by a mask, on top of the one it may have."""
-    if name in _hooks(module):
-        mask = mask * getattr(module, f"{name}_mask")
-    else:
-        original = module._parameters.get(name)
-        if original is None:
-            raise ArgumentError(f"prune: {type(module).__name__} has no parameter {name!r}")
-        delattr(module, name)
-        module.register_parameter(f"{name}_orig", original)
-        module.register_forward_pre_hook(_Mask(name))
-    module.register_buffer(f"{name}_mask", mask.to(getattr(module, f"{name}_orig").dtype))
-    _Mask(name)(module)
-    return module
-
-
 def identity(module: Module, name: str) -> Any:
     """Add a mask of ones."""
-    return _prune(module, name, ones_like(getattr(module, name).detach()))
+    Identity.apply(module, name)
+    return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Any:
     """Multiply a parameter by a mask of its shape."""
-    return _prune(module, name, mask)
+    CustomFromMask.apply(module, name, mask)
+    return module
 
 
 def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Tensor | None = None) -> Any:
     """Drop the `amount` of elements with the smallest absolute values, or scores. Returns the module."""
-    t = getattr(module, name)
-    return _prune(module, name, _among_kept(module, name, _scores(t, importance_scores).abs(), amount))
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
 
 
 def random_unstructured(module: Module, name: str, amount: float) -> Any:
     """Drop a random `amount` of elements. Returns the module."""
-    return _prune(module, name, _among_kept(module, name, rand_like(getattr(module, name).detach()), amount))
-
-
-def _among_kept(module: Module, name: str, scores: Tensor, amount: float) -> Tensor:
-    """Return a mask that drops elements with the lowest scores, of those that are not dropped yet."""
-    if name not in _hooks(module):
-        return _lowest(scores, _count(amount, scores.numel()))
-    kept = getattr(module, f"{name}_mask") != 0
-    mask = ones_like(scores)
-    mask[kept] = _lowest(scores[kept], _count(amount, int(kept.sum())))
-    return mask
+    RandomUnstructured.apply(module, name, amount)
+    return module
 
 
 def ln_structured(
     module: Module, name: str, amount: float, n: Any, dim: int, importance_scores: Tensor | None = None
 ) -> Any:
     """Drop the slices along `dim` with the smallest n-norms. Returns the module."""
-    t = getattr(module, name)
-    dims = [i for i in range(t.ndim) if i != dim % t.ndim]
-    norms = apply(linalg_vector_norm, _scores(t, importance_scores), float(n), dims)
-    return _prune(module, name, _slices(t, norms, amount, dim))
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
 
 
 def random_structured(module: Module, name: str, amount: float, dim: int) -> Any:
     """Drop random slices along `dim`. Returns the module."""
-    t = getattr(module, name)
-    return _prune(module, name, _slices(t, rand_like(zeros(t.shape[dim], device=t.device)), amount, dim))
-
-
-class L1Unstructured:
-    """For `global_unstructured`: drop the elements with the smallest absolute values."""
-
-
-class RandomUnstructured:
-    """For `global_unstructured`: drop random elements."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
 
 
 def global_unstructured(
     parameters: Iterable[tuple[Module, str]],
-    pruning_method: type,
+    pruning_method: type[BasePruningMethod],
     importance_scores: dict[tuple[Module, str], Tensor] | None = None,
     **kwargs: Any,
 ) -> None:
@@ -168,25 +321,25 @@ def global_unstructured(
 
     Args:
         parameters: pairs of a module and the name of its parameter.
-        pruning_method: `L1Unstructured` or `RandomUnstructured`.
+        pruning_method: a class whose PRUNING_TYPE is "unstructured".
         kwargs: amount, as for the other functions.
     """
-    if pruning_method not in (L1Unstructured, RandomUnstructured):
+    unstructured = isinstance(pruning_method, type) and issubclass(pruning_method, BasePruningMethod)
+    if not unstructured or pruning_method.PRUNING_TYPE != "unstructured":
         raise ArgumentTypeError(f"global_unstructured: pruning_method={pruning_method!r}", hint="use L1Unstructured")
     pairs, given = list(parameters), importance_scores or {}
     scores = [_scores(getattr(module, name), given.get((module, name))) for module, name in pairs]
-    if pruning_method is RandomUnstructured:
-        scores = [rand_like(s) for s in scores]
     masks = [
         getattr(m, f"{name}_mask") if name in _hooks(m) else ones_like(s)
         for (m, name), s in zip(pairs, scores, strict=True)
     ]
-    everywhere = apply(cat, [mask.reshape(-1) for mask in masks], 0) != 0
-    flat = apply(cat, [s.abs().reshape(-1) for s in scores], 0)
-    mask = ones_like(flat)
-    mask[everywhere] = _lowest(flat[everywhere], _count(kwargs["amount"], int(everywhere.sum())))
-    for (module, name), part in zip(pairs, mask.split([s.numel() for s in scores]), strict=True):
-        _prune(module, name, part.view(getattr(module, name).shape))
+    method = pruning_method(**kwargs)
+    method._tensor_name = "all"
+    container = PruningContainer(method)
+    flat, mask = (apply(cat, [part.reshape(-1) for part in parts], 0) for parts in (scores, masks))
+    parts = container.compute_mask(flat, mask).split([s.numel() for s in scores])
+    for (module, name), part in zip(pairs, parts, strict=True):
+        custom_from_mask(module, name, part.view(getattr(module, name).shape))
 
 
 def remove(module: Module, name: str) -> Any:
@@ -194,12 +347,8 @@ def remove(module: Module, name: str) -> Any:
     key = _hooks(module).get(name)
     if key is None:
         raise ArgumentError(f"prune.remove: {name!r} of {type(module).__name__} is not pruned")
-    del module._forward_pre_hooks[key]
-    original, mask = getattr(module, f"{name}_orig"), getattr(module, f"{name}_mask")
-    original.data = (original * mask).detach()
-    for place in (name, f"{name}_orig", f"{name}_mask"):
-        delattr(module, place)
-    module.register_parameter(name, original)
+    method: Any = module._forward_pre_hooks.pop(key)
+    method.remove(module)
     return module
 
 

@@ -482,6 +482,25 @@ def test_a_scheduler_refuses_an_invalid_state(case: str) -> None:
     assert repr((scheduler.state_dict(), optimizer.state_dict())) == before
 
 
+def test_loading_a_schedule_keeps_the_rates_of_an_optimizer_that_wraps_another() -> None:
+    """The trial step must not reach the groups of the wrapped one through their property."""
+
+    class Wrapper(tl.optim.Optimizer):
+        def __init__(self, inner: tl.optim.Optimizer) -> None:
+            self.optimizer = inner
+
+        param_groups = property(
+            lambda self: self.optimizer.param_groups,
+            lambda self, groups: setattr(self.optimizer, "param_groups", groups),
+        )
+        defaults = property(lambda self: self.optimizer.defaults)
+
+    inner = tl.optim.SGD([tl.ones(1, requires_grad=True)], lr=0.5)
+    scheduler = lr_scheduler.ExponentialLR(Wrapper(inner), 0.5)
+    scheduler.load_state_dict(scheduler.state_dict())
+    assert inner.param_groups[0]["lr"] == 0.5
+
+
 def test_a_schedule_at_its_end_can_be_loaded() -> None:
     """The next step raises an error of its own, and the state is a valid one."""
     optimizer = tl.optim.SGD([tl.ones(1, requires_grad=True)], lr=0.1)

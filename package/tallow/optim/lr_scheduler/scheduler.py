@@ -159,8 +159,12 @@ class LRScheduler:
 
 
 def _copy_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Return an optimizer with the same groups, whose options can change without affecting the original."""
-    duplicate = copy.copy(optimizer)
+    """Return an optimizer with the same groups, whose options can change without affecting the original.
+
+    It is none of the original's class: one that wraps another optimizer would change the groups of that one.
+    """
+    duplicate = object.__new__(Optimizer)
+    duplicate.__dict__.update(vars(optimizer) | {"defaults": optimizer.defaults})
     duplicate.param_groups = [
         {name: _copy_value(value) for name, value in group.items()} for group in optimizer.param_groups
     ]

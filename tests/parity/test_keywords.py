@@ -145,6 +145,8 @@ m.max(x, other=x)
 m.max(input=x, dim=0)[0]
 m.sum(input=x, dim=0)
 m.sum(x, axis=0, keepdims=True)
+m.sum(x, axis=0, keepdim=True)
+m.amax(x, axis=0, keepdim=True)
 m.mean(x, axis=(0,1))
 m.softmax(x, axis=0)
 m.unsqueeze(input=x, dim=0)

@@ -17,7 +17,7 @@ from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.dtypes import Array
 from tallow.kernels.table import run_into
-from tallow.ops.table import Op
+from tallow.ops.table import Op, aliases_of
 from tallow.tape.graph import Node, note_write
 from tallow.tape.modes import INFERENCE, RECORDING, mode
 
@@ -76,6 +76,8 @@ def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tupl
     """Return the arguments as if only what differs from a default were given, by name after an absent one."""
     defaults = op.all_defaults
     args = list(given)
+    if not defaults.keys() >= keywords.keys():  # `axis` must take the place of a `dim` that was not given
+        args = _by_own_names(op, args, keywords)
     kwargs = {k: v for k, v in keywords.items() if v is not ABSENT and not _is_same(v, defaults.get(k, ABSENT))}
     while args and len(args) <= len(op.defaults):
         if args[-1] is not ABSENT and not _is_same(args[-1], op.defaults[len(args) - 1]):
@@ -86,6 +88,15 @@ def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tupl
         if value is not ABSENT and not _is_same(value, default):
             kwargs[name] = value
     return args[:first], kwargs
+
+
+def _by_own_names(op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
+    """Return the positional arguments with those that keywords give under another name, which are taken out."""
+    for alias, own in aliases_of(op.all_defaults).items():
+        at = op.names.index(own) if own in op.names else len(args)
+        if alias in keywords and at < len(args) and (args[at] is ABSENT or _is_same(args[at], op.defaults[at])):
+            args[at] = keywords.pop(alias)
+    return args
 
 
 def _is_same(value: Any, default: Any) -> bool:

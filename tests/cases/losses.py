@@ -197,6 +197,12 @@ case(
 case("ctc", ctc(reduction="sum"), normal(9, 6), targets[0], np.array(9), np.array(4))
 case("ctc", ctc(reduction="none"), normal(5, 2, 6), targets[:2], np.array([5, 5]), np.array([0, 1]))
 case("ctc", ctc(reduction="none", zero_infinity=True), normal(5, 3, 6), targets, np.array([3, 5, 4]), lengths)
+case(  # labels equal to the blank, and of a float dtype
+    "ctc",
+    lambda m, x, t: m.nn.functional.ctc_loss(x.log_softmax(2), t.bfloat16(), (9, 7), (4, 2)),
+    normal(9, 2, 6),
+    np.array([[1, 0, 2, 2], [0, 3, 3, 0]]),
+)
 case(
     "ctc", lambda m, x, t: m.nn.functional.ctc_loss(x.log_softmax(2), t, (9, 9, 9), (4, 4, 4)), normal(9, 3, 6), targets
 )

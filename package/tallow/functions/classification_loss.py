@@ -159,6 +159,7 @@ def ctc_loss(
     is_single = log_probs.ndim == 2
     lengths = [_lengths(x, name, log_probs) for x, name in ((input_lengths, "input"), (target_lengths, "target"))]
     batch = log_probs[:, None] if is_single else log_probs
+    targets = targets.long() if targets.is_floating_point() else targets
     labels = targets.array[None] if is_single and targets.ndim == 1 else targets.array
     if labels.ndim == 1:
         labels = _pad_rows(labels, lengths[1])

@@ -92,7 +92,7 @@ class _Trellis:
         self.labels[:, 1::2] = targets
         self.emit = xp.take_along_axis(log_probs, self.labels[None].repeat(len(log_probs), axis=0), axis=2)
         self.skips = xp.zeros(self.labels.shape, bool)
-        self.skips[:, 2:] = (self.labels[:, 2:] != blank) & (self.labels[:, 2:] != self.labels[:, :-2])
+        self.skips[:, 3::2] = self.labels[:, 3::2] != self.labels[:, 1:-2:2]  # a label may be the blank, as in PyTorch
         last = 2 * target_lengths.astype(np.int64)
         self.ends = xp.stack((last, xp.maximum(last - 1, 0)), axis=1)
         self.has_label = target_lengths > 0

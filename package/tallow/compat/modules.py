@@ -111,6 +111,8 @@ for _file in _OPTIMIZERS.split():
 # name of their module, which they hide as in PyTorch.
 OWN = {
     "torch.ScriptModule": "tallow.fx.compile.scripted:ScriptModule",
+    "torch.Event": "tallow.cuda:Event",
+    "torch.Stream": "tallow.cuda:Stream",
     "torch.TypedStorage": "tallow.functions.storage:TypedStorage",
     "torch.UntypedStorage": "tallow.functions.storage:UntypedStorage",
     "torch.__version__": "tallow.compat.version:__version__",

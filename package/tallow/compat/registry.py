@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -31,7 +32,14 @@ class CustomOp:
         """Compute the op; record its gradient if one is registered and an argument requires one."""
         if self.backward is None or not is_grad_enabled() or not _requires_grad((args, kwargs)):
             return self.compute(*args, **kwargs)
+        args, kwargs = self.in_order(args, kwargs)
         return _Differentiable.apply(self, kwargs, *args)
+
+    def in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments by position, with defaults, and those that the op's functions take by name only."""
+        bound = inspect.signature(next(iter(self.functions.values()))).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return bound.args, bound.kwargs
 
     def compute(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function for the device of the arguments."""

@@ -214,8 +214,10 @@ class Tensor(Methods):
         return (own - start) // self.array.itemsize
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
-        return self.array.ctypes.data if type(self.array) is np.ndarray else self.array.data.ptr
+        """Return the address of the first element; 0 on device meta, where there is none."""
+        if type(self.array) is np.ndarray:
+            return self.array.ctypes.data
+        return 0 if self.is_meta else self.array.data.ptr
 
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> builtins.bool:
         """Return whether the elements are in row-major order, or in that of `memory_format`, without gaps."""

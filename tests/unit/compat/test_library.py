@@ -47,6 +47,8 @@ def test_a_custom_op_has_its_own_gradient(torch: Any) -> None:
     y.sum().backward()
     assert y.tolist() == op(x.detach()).tolist() == torch.ops.tests.cubed.default(x).tolist() == [1.0, 8.0]
     assert x.grad.tolist() == [9.0, 36.0]
+    op(scale=1.0, x=x).sum().backward()  # setup_context gets the arguments in their order
+    assert x.grad.tolist() == [18.0, 72.0]
     assert op._opoverload.schema == "(Tensor x, float scale=1.0) -> Tensor"
 
 

@@ -140,3 +140,13 @@ def test_nothing_of_the_room_is_imported_without_the_stand_in() -> None:
 )
 def test_arguments_of_to(torch: Any, arguments: Any, expected: Any) -> None:
     assert torch._C._nn._parse_to(*arguments) == expected
+
+
+def test_a_device_has_a_module(torch: Any) -> None:
+    assert torch.get_device_module("cpu") is torch.cpu
+    assert torch.cpu.is_available()
+    with torch.cpu.stream(torch.cpu.current_stream()):
+        torch.get_device_module("cpu").synchronize()
+    with pytest.raises(RuntimeError, match="does not have a corresponding module"):
+        torch.get_device_module("meta")
+    assert torch.Stream is torch.cuda.Stream

@@ -69,6 +69,7 @@ def test_no_memory_and_no_values() -> None:
     product = (huge @ huge.T).exp() + tl.ones(side, device="meta")
     assert product.shape == (side, side)
     assert not any(product.array.strides)
+    assert product.data_ptr() == 0
     with pytest.raises(ShapeError):
         huge @ X
     with pytest.raises(DeviceError):

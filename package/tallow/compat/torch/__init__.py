@@ -6,14 +6,16 @@ only while `tallow.compat` is installed.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import tallow
 from tallow.compat.absent import absent
+from tallow.compat.stand_in import is_module
 from tallow.compat.torch._C import TensorType
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentTypeError
+from tallow.errors import ArgumentTypeError, DeviceError
 
 __file__ = tallow.__file__
 PyTorchFileReader = absent("torch.PyTorchFileReader", "torch.load(path, mmap=True) reads only what is used")
@@ -78,6 +80,17 @@ def _shape_as_tensor(input: Tensor) -> Tensor:
     return tallow.tensor(list(input.shape), dtype=tallow.int64)
 
 
+def get_device_module(device: Any = None) -> Any:
+    """Return the module of a device's functions, such as `torch.cuda`; that of the GPU, if there is one, for None.
+
+    Raises: RuntimeError if there is none for the device.
+    """
+    kind = tallow.device(device).type if device is not None else "cuda" if tallow.cuda.is_available() else "cpu"
+    if not is_module(name := f"torch.{kind}"):
+        raise DeviceError(f"Device {kind!r} does not have a corresponding module registered as {name!r}")
+    return importlib.import_module(name)
+
+
 def typename(obj: Any, /) -> str:
     """Return the name of a tensor's type, or of an object's class, with its module."""
     if isinstance(obj, Tensor):
@@ -102,5 +115,6 @@ __all__ = [
     "_check_with",
     "_is_all_true",
     "_shape_as_tensor",
+    "get_device_module",
     "typename",
 ]

@@ -249,12 +249,54 @@ def the_step_of_an_optimizer() -> Iterator[Any]:
     yield step
 
 
+def an_attribute_of_a_class_in_between() -> Iterator[Any]:
+    class Base:
+        factor = 2
+
+        def scaled(self, x: Any) -> Any:
+            return x * self.factor
+
+    class Scaled(Base):
+        pass
+
+    scaled = Scaled()
+
+    def call(x: Any) -> Any:
+        return scaled.scaled(x)
+
+    yield call
+    Scaled.factor = 3
+    yield call
+    Scaled.scaled = lambda self, x: x * 5  # type: ignore[method-assign]
+    yield call
+
+
+def a_method_that_a_module_inherits() -> Iterator[Any]:
+    class Scaled(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x * (2 + len(self.extra_repr()))
+
+    model = Scaled()
+    yield model
+    Scaled.extra_repr = lambda self: "four"  # type: ignore[method-assign]
+    yield model
+
+
+def a_global_that_hides_a_builtin() -> Iterator[Any]:
+    namespace: dict[str, Any] = {}
+    exec("def scaled(x): return x * sum((1, 2))", namespace)
+    yield namespace["scaled"]
+    namespace["sum"] = len
+    yield namespace["scaled"]
+
+
 CHANGES: list[Callable[[], Iterator[Any]]] = [
     attributes_of_a_namespace, contents_of_a_user_dict, contents_of_a_chain_of_maps, contents_behind_a_proxy,
     contents_behind_a_view, the_order_of_keys, a_length_by_a_bound_method, the_sign_of_zero, a_method_of_a_class,
     what_a_descriptor_reads, what_a_setter_does, layers_put_into_registries, hooks_of_all_modules,
     random_numbers_that_are_kept, random_numbers_of_a_module_of_numpy, what_is_asked_of_tensors_that_no_op_reads,
-    what_a_metaclass_reads, what_is_asked_of_a_schedule, the_step_of_an_optimizer,
+    what_a_metaclass_reads, what_is_asked_of_a_schedule, the_step_of_an_optimizer, an_attribute_of_a_class_in_between,
+    a_method_that_a_module_inherits, a_global_that_hides_a_builtin,
 ]  # fmt: skip
 
 
@@ -398,3 +440,45 @@ def test_the_seed_as_a_number() -> None:
     for seed in (1, 2, 3):
         tl.manual_seed(seed)
         same(compiled(data(3)), data(3) * seed)
+
+
+READERS: dict[str, Callable[[Any], Any]] = {
+    "named": lambda x: x * x.scale,
+    "getattr": lambda x: x * getattr(x, "scale", 1),
+    "hasattr": lambda x: x * (x.scale if hasattr(x, "scale") else 1),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_attribute_of_an_argument(name: str) -> None:
+    compiled = tl.compile(READERS[name])
+    for scale in ([None] if name != "named" else []) + [2, 3]:
+        x: Any = data(3)
+        if scale is not None:
+            x.scale = scale
+        same(compiled(x), data(3) * (scale or 1))
+
+
+@pytest.mark.parametrize("key", [id, lambda x: x], ids=["id", "hash"])
+def test_an_argument_as_a_key(key: Callable[[Any], Any]) -> None:
+    tensors = [data(3), data(3)]
+    scales = {key(x): i + 2 for i, x in enumerate(tensors)}
+    by_id, by_hash = (lambda x: x * scales.get(id(x), 1)), (lambda x: x * scales.get(x, 1))
+    compiled = tl.compile(by_id if key is id else by_hash)
+    for i in (0, 1, 0):
+        same(compiled(tensors[i]), data(3) * (i + 2))
+
+
+def test_an_error_that_the_program_catches_after_an_effect() -> None:
+    table, count = tl.eye(3), tl.zeros(3)
+
+    def row(place: Any) -> Any:
+        count.add_(1)
+        try:
+            return nn.functional.embedding(place, table)
+        except IndexError:
+            return count * 1
+
+    compiled = tl.compile(row)
+    for calls, place in enumerate((1, 2, 7, 0), 1):
+        same(compiled(tl.tensor(place)), tl.ones(3) * calls if place == 7 else table[place])

@@ -12,7 +12,7 @@ from tallow import devices
 from tallow.core.tensor import Tensor
 from tallow.errors import TallowError, warn
 from tallow.export.capture import RUNS
-from tallow.fx.compile.guards import Guards, Unfit, is_stateful
+from tallow.fx.compile.guards import OF_TENSORS, Guards, Unfit, is_stateful
 from tallow.fx.compile.plan import NO, Plan, Shape, are_same, flattened
 from tallow.fx.compile.recorder import CallRecorder
 from tallow.nn.hooks import GLOBAL_HOOKS
@@ -89,8 +89,12 @@ class Compiled:
                     if is_stateful(value):
                         raise Unfit(f"gets a {type(value).__name__}, whose changes no guard sees")
                     guards.walk(value, text)
-                elif isinstance(value, Tensor) and type(value.array) is not np.ndarray:
+                elif isinstance(value, Shape):
+                    continue
+                elif type(value.array) is not np.ndarray:
                     raise Unfit("gets tensors on a device that plans do not support")
+                elif id(value) not in guards.seen and any(map(guards.reads, vars(value).keys() - OF_TENSORS)):
+                    raise Unfit("reads an attribute of an argument, whose changes no guard sees")
             checks = guards.relevant()
         except Unfit as error:
             self._give_up(str(error))
@@ -107,6 +111,8 @@ class Compiled:
             self._give_up(recorder.reason)
         elif not are_same(arguments, list(flattened(args, kwargs))):
             self._give_up("changes the containers that it gets")
+        elif recorder.has_effects and guards.catches:
+            self._give_up("may catch an error, and changes what outlives the call")
         elif changed is not None:
             self._fruitless += 1
             if self._fruitless >= MOST_RECORDINGS:

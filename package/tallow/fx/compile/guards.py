@@ -16,10 +16,11 @@ import inspect
 import sys
 from array import array
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dis import get_instructions
 from enum import Enum
 from functools import lru_cache, partial
-from opcode import opmap
+from itertools import pairwise
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
@@ -51,9 +52,15 @@ REFUSED = frozenset(_REFUSED.split())  # functions whose effects or results no g
 DRAWN = frozenset(("random", "load", "fromfile", "memmap"))  # of NumPy's names
 _ANY_NAME = "getattr setattr delattr __dict__ attrgetter __getattribute__"
 ANY_NAME = frozenset(_ANY_NAME.split())  # with these, a program may mean any attribute
-_ASSIGNS = {opmap["STORE_GLOBAL"]: "assigns a global variable", opmap["DELETE_GLOBAL"]: "deletes a global variable"}
-OPCODES = {opmap["IMPORT_NAME"]: "imports a module", **_ASSIGNS}
-
+_ASSIGNS = {"STORE_GLOBAL": "assigns a global variable", "DELETE_GLOBAL": "deletes a global variable"}
+OPCODES = {"IMPORT_NAME": "imports a module", **_ASSIGNS}
+HELD: dict[Any, tuple[str, ...]] = {  # what objects of Python refer to
+    MethodType: ("__self__", "__func__"),
+    partial: ("func", "args", "keywords"),
+    classmethod: ("__func__",),
+    staticmethod: ("__func__",),
+    property: ("fget", "fset", "fdel"),
+}
 _CACHED: Any = type(lru_cache(len))
 
 _disabled: dict[CodeType, str] = {}
@@ -109,14 +116,14 @@ class Check:
             now = owner[key]
         return now is self.value or are_equal(now, self.value)
 
-    def source(self, owner: str, value: str, namespace: dict[str, Any]) -> str:
-        """Return the source of a comparison by identity; `namespace` gets what it refers to."""
-        namespace[owner], namespace[value], namespace[f"{value}_key"] = self.owner, self.value, self.key
-        key = repr(self.key) if type(self.key) in (str, int) else f"{value}_key"
-        if self.kind == "item":
-            found = f"{owner}.get({key}, ABSENT)" if hasattr(self.owner, "get") else f"{owner}[{key}]"
-            return f"{found} is {value}"
+    def source(self, name: Callable[[Any], str]) -> str:
+        """Return the source of a comparison by identity; `name` returns the name of an object."""
+        owner, value = name(self.owner), name(self.value)
+        key = repr(self.key) if type(self.key) in (str, int) else name(self.key)
+        if self.value is ABSENT and self.kind == "item":
+            return f"{key} not in {owner}"
         return {
+            "item": f"{owner}[{key}] is {value}",
             "length": f"len({owner}) == {value}",
             "keys": f"(*{owner},) == {value}",
             "members": f"{owner} == {value}",
@@ -146,11 +153,13 @@ class Guards:
     Attributes:
         seen: id -> each object that the walk has met; it keeps them alive.
         names: all names in the code of the program.
+        catches: the program may go on after an error.
     """
 
     def __init__(self) -> None:
         self.seen: dict[int, Any] = {}
         self.names = {"forward"}
+        self.catches = False
         self.checks: list[Check] = []
         self._waiting: dict[str, list[Check]] = defaultdict(list)  # for a function that has their name
 
@@ -165,17 +174,17 @@ class Guards:
                     raise Unfit(f"reaches more than {MOST_OBJECTS:,} objects")
                 for check in self._checks_of(value, where):
                     self.checks.append(check)
-                    if check.is_walked and check.is_named and not self._reads(check.key):
+                    if check.is_walked and check.is_named and not self.reads(check.key):
                         self._waiting[check.key].append(check)
                     elif check.is_walked:
                         stack.append((check.value, check.where))
             if not stack:
-                for name in [name for name in self._waiting if self._reads(name)]:
+                for name in [name for name in self._waiting if self.reads(name)]:
                     stack += [(check.value, check.where) for check in self._waiting.pop(name)]
         if id(np) in self.seen and (drawn := DRAWN & self.names):
             raise Unfit(f"uses numpy.{min(drawn)}")
 
-    def _reads(self, name: Any) -> bool:
+    def reads(self, name: Any) -> bool:
         return name in self.names or not ANY_NAME.isdisjoint(self.names)
 
     def relevant(self) -> list[Check]:
@@ -183,10 +192,10 @@ class Guards:
         relevant = [
             check
             for check in self.checks
-            if not check.is_named or check.key in self.names or (check.is_walked and self._reads(check.key))
+            if not check.is_named or check.key in self.names or (check.is_walked and self.reads(check.key))
         ]
         for check in relevant:
-            if check.kind != "walk" and is_stateful(check.value) and (not check.is_counted or self._reads(check.key)):
+            if check.kind != "walk" and is_stateful(check.value) and (not check.is_counted or self.reads(check.key)):
                 raise Unfit(f"uses {check.where}, whose changes no guard sees")
         return relevant
 
@@ -215,16 +224,8 @@ class Guards:
                 yield Check(value, "item", key, part, f"{where}[{key!r}]")
         elif isinstance(value, set | frozenset):
             yield Check(value, "members", None, frozenset(value), where)
-        elif isinstance(value, MethodType):
-            for name in ("__self__", "__func__"):
-                yield Check(value, "attribute", name, getattr(value, name), where)
-        elif isinstance(value, partial):
-            for name in ("func", "args", "keywords"):
-                yield Check(value, "attribute", name, getattr(value, name), where)
-        elif isinstance(value, classmethod | staticmethod):
-            yield Check(value, "attribute", "__func__", value.__func__, where)
-        elif isinstance(value, property):
-            for name in ("fget", "fset", "fdel"):
+        elif (kind := next((kind for kind in HELD if isinstance(value, kind)), None)) is not None:
+            for name in HELD[kind]:
                 yield Check(value, "attribute", name, getattr(value, name), where)
         elif isinstance(value, BuiltinFunctionType):
             if not isinstance(value.__self__, ModuleType):
@@ -267,14 +268,32 @@ class Guards:
             return
         for part in _codes(code):
             self.names.update(part.co_names, (c for c in part.co_consts if isinstance(c, str)))
-            for opcode, reason in OPCODES.items():
-                if opcode in part.co_code[::2]:
-                    raise Unfit(reason)
-            for name in part.co_names:
-                if name in function.__globals__:
-                    yield Check(function.__globals__, "item", name, function.__globals__[name], name)
-                elif name in REFUSED:
-                    raise Unfit(f"calls {name}")
+            reads, catches, unfit = _facts(part)
+            self.catches |= catches
+            refused = sorted(REFUSED.intersection(part.co_names).difference(function.__globals__))
+            if unfit or refused:
+                raise Unfit(unfit or f"calls {refused[0]}")
+            for name in reads:
+                value = function.__globals__.get(name, ABSENT)
+                if name == "id" and value is ABSENT:
+                    raise Unfit("calls id")
+                yield Check(function.__globals__, "item", name, value, name)
+
+    def finds_attributes(self) -> bool:
+        """Return whether the program may find out that a tensor has an attribute which it did not have before."""
+        return self.catches or not (ANY_NAME | {"hasattr"}).isdisjoint(self.names)
+
+
+@lru_cache(1 << 12)
+def _facts(code: CodeType) -> tuple[tuple[str, ...], bool, str]:
+    """Return the global names that code reads, whether it catches errors, and why it is unfit, or ""."""
+    steps = [(step.opname, step.argval) for step in get_instructions(code)]
+    names = [opname for opname, _ in steps]
+    catches = (
+        "CHECK_EXC_MATCH" in names or "suppress" in code.co_names or ("PUSH_EXC_INFO", "POP_TOP") in pairwise(names)
+    )
+    reads = dict.fromkeys(argval for opname, argval in steps if "GLOBAL" in opname or opname == "LOAD_NAME")
+    return tuple(reads), catches, next((OPCODES[name] for name in names if name in OPCODES), "")
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -312,11 +331,18 @@ def _of_class(kind: type, where: str) -> Iterator[Check]:
         raise Unfit(f"uses {kind.__module__}.{kind.__name__}")
     if _is_of_program(type(kind)):
         yield Check(kind, "walk", None, type(kind), type(kind).__name__)
-    for base in filter(_is_of_program, kind.__mro__):
-        for name, part in list(vars(base).items()):
+    for base in kind.__mro__ if _is_of_program(kind) else ():
+        is_own = _is_of_program(base)
+        for name, part in list(vars(base).items()) if base is not object else ():
             is_special = name.startswith("__") and name.endswith("__")
-            if not is_special or isinstance(part, FunctionType | classmethod | staticmethod):
-                yield Check(vars(base), "item", name, part, f"{where}.{name}", is_named=not is_special)
+            if is_special and not (is_own and isinstance(part, FunctionType | classmethod | staticmethod)):
+                continue
+            # Looked up by the class, a new attribute of a class in between is seen, too.
+            is_usual = type(kind) is type and isinstance(part, (FunctionType, property, *PLAIN)) and name.isidentifier()
+            owner = kind if is_usual and getattr(kind, name, ABSENT) is part else vars(base)
+            if is_own or owner is kind:
+                how = "attribute" if owner is kind else "item"
+                yield Check(owner, how, name, part, f"{where}.{name}", not is_special, is_walked=is_own)
 
 
 def _of_subclass(value: Any) -> Iterator[Check]:
@@ -379,8 +405,13 @@ class Compared:
         self.others = [check for check in checks if not check.is_counted and check.kind != "walk"]
         self.failed = ""
         self._changes = STRUCTURE.changes
-        namespace: dict[str, Any] = {"ABSENT": ABSENT}
-        terms = [check.source(f"o{i}", f"k{i}", namespace) for i, check in enumerate(self.others)]
+        namespace: dict[str, Any] = {}
+
+        def name(x: Any) -> str:
+            namespace[known := f"k{id(x)}"] = x
+            return known
+
+        terms = dict.fromkeys(check.source(name) for check in self.others)
         self._are_identical = eval(f"lambda: {' and '.join(terms) or True}", namespace)
 
     def hold(self) -> bool:

@@ -16,7 +16,7 @@ from tallow.core.tensor import Tensor
 from tallow.fx.code import PythonCode
 from tallow.fx.compile.chains import fuse
 from tallow.fx.compile.code import Writer
-from tallow.fx.compile.guards import Check, Compared, are_equal
+from tallow.fx.compile.guards import OF_TENSORS, Check, Compared, are_equal
 from tallow.fx.compile.joint import join
 from tallow.fx.compile.recorder import CallRecorder, switch_modes
 from tallow.tape.modes import mode
@@ -136,6 +136,8 @@ class _Conditions:
             yield f"type({name}) is not {kind} or type(_a := {name}.array) is not ndarray or _a.dtype != {dtype}"
             yield f"_a.shape != {tensor.array.shape} or _a.strides != {tensor.array.strides}"
             yield f"{name}._inference is not {tensor._inference}"
+        if self.recorder.finds_attributes:
+            yield f"not vars({name}).keys() <= {self.constant(OF_TENSORS | vars(tensor).keys())}"
         attribute = "_requires_grad" if tensor._base is None else "requires_grad"  # a view may have to look it up
         for of in ("_base", "_node"):
             yield f"{name}.{of} is {'not ' if getattr(tensor, of) is None else ''}None"

@@ -78,7 +78,7 @@ class CallRecorder(Recorder):
         super().__init__(Graph(), False, _refused)
         for name in RESERVED:
             self.graph._names.use(name)
-        self.reachable = guards.seen
+        self.reachable, self.finds_attributes = guards.seen, guards.finds_attributes()
         self.known: dict[int, tuple[Any, Node]] = {}
         self.inputs: dict[Node, Any] = {}
         self.reason: str | None = None
@@ -363,6 +363,7 @@ def _reporting_methods() -> Iterator[None]:
         for name in ("requires_grad", "is_leaf"):
             before = vars(Tensor)[name]
             patcher.method(Tensor, name, property(_touching(before.fget), before.fset))
+        patcher.method(Tensor, "__hash__", _hashed)
         for name in WHOLE.split():
             patcher.method(Tensor, name, _as_whole(vars(Tensor)[name]))
         patcher.method(Tensor, "grad", property(*_gradients(vars(Tensor)["grad"])))
@@ -393,6 +394,13 @@ def _touching(getter: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
         return getter(self)
 
     return get
+
+
+def _hashed(tensor: Tensor) -> int:
+    recorder = mode.tracer
+    if isinstance(recorder, CallRecorder) and recorder.reachable.get(id(tensor)) is not tensor:
+        recorder.give_up("uses a tensor as a key")
+    return object.__hash__(tensor)
 
 
 def _as_whole(function: Callable[..., Any]) -> Callable[..., Any]:

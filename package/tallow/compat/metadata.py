@@ -1,4 +1,4 @@
-"""The metadata of a distribution named torch, for `importlib.metadata` while the stand-in is installed."""
+"""The metadata of distributions that tallow stands in for, for `importlib.metadata`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import tallow
-from tallow.compat.version import __version__
 
 
-class TorchDistribution(Distribution):
-    """PyTorch, as far as programs ask: its name and the version whose API tallow follows."""
+class StandInDistribution(Distribution):
+    """A distribution, as far as programs ask: its name and the version whose API tallow follows."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self._name, self._version = name, version
 
     def read_text(self, filename: str) -> str | None:
         """Return the content of METADATA; None for other files."""
         if filename != "METADATA":
             return None
-        return f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\n"
+        return f"Metadata-Version: 2.1\nName: {self._name}\nVersion: {self._version}\n"
 
     def locate_file(self, path: Any) -> Any:
         """Return where a file of the distribution would be."""

@@ -20,6 +20,7 @@ from typing import Any, Self
 from tallow.compat.absent import absent_module
 from tallow.compat.absent_modules import ABSENT
 from tallow.compat.modules import MODULES, OWN
+from tallow.compat.packages import PackageFinder, uninstall_packages
 from tallow.compat.printing import print_as_tallow, print_as_torch
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
@@ -126,7 +127,8 @@ class TorchFinder(MetaPathFinder, Loader):
     def find_distributions(self, context: Any) -> Iterator[Any]:
         """Yield the metadata of `torch`: `importlib.metadata` asks, and packages read the version so."""
         if context.name in (None, ROOT):
-            yield importlib.import_module("tallow.compat.metadata").TorchDistribution()
+            metadata = importlib.import_module("tallow.compat.metadata")
+            yield metadata.StandInDistribution(ROOT, importlib.import_module("tallow.compat.version").__version__)
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""
@@ -172,6 +174,7 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
     for name in imported:
         del sys.modules[name]
     sys.meta_path.insert(0, finder)
+    sys.meta_path.append(PackageFinder())
     print_as_torch()
     return finder
 
@@ -180,6 +183,7 @@ def uninstall_torch() -> None:
     """Undo `install_torch`: the name `torch` means PyTorch again, the imported module if there was one."""
     for finder in [finder for finder in sys.meta_path if isinstance(finder, TorchFinder)]:
         sys.meta_path.remove(finder)
+        uninstall_packages()
         print_as_tallow()
         for name in _modules_of_torch():
             del sys.modules[name]

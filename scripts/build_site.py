@@ -6,6 +6,9 @@ Hugging Face's tokenizers and the Markdown libraries, which some pages load, com
 scripts/build_site.py OUT                    load Pyodide from its CDN
 scripts/build_site.py OUT --pyodide local    copy Pyodide into the site: it needs no other host, and its pages start
                                              twice as fast (Node 20 or later must be on the PATH)
+scripts/build_site.py OUT --pyodide local --packages scipy,pandas,regex
+                                             copy these packages of Pyodide too, for the console; those that the copy
+                                             of fetch_pyodide.py lacks load from the CDN (its --official has all)
 scripts/build_site.py OUT --docs             add the documentation as OUT/docs, with Run buttons (extra docs)
 scripts/build_site.py OUT --address URL --repository URL
                                              for the picture that links to the site show, and the link to the source
@@ -85,10 +88,14 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="folder to write: new, empty, or an earlier site")
     parser.add_argument("--pyodide", choices=["cdn", "local"], default="cdn", help="default: %(default)s")
     parser.add_argument("--wheel", type=Path, help="a wheel of tallow, of any kind (default: built from this checkout)")
+    parser.add_argument("--packages", default="", metavar="NAMES", help="of Pyodide to copy, with --pyodide local")
     parser.add_argument("--docs", action="store_true", help="also build the documentation, in OUT/docs")
     parser.add_argument("--address", type=web_address, metavar="URL", help="where the site will be published")
     parser.add_argument("--repository", type=web_address, metavar="URL", help="of the source code, to link to")
     arguments = parser.parse_args()
+    packages = [name for name in arguments.packages.split(",") if name]
+    if packages and arguments.pyodide != "local":
+        parser.error("--packages needs --pyodide local: Pyodide's CDN has all packages")
     try:
         with tempfile.TemporaryDirectory() as scratch:
             wheel = arguments.wheel or build_wheel(Path(scratch))
@@ -98,7 +105,7 @@ def main() -> int:
             markdown = fetch("fetch_npm.py", "markdown") if local else None
             libraries = {"tokenizers": tokenizers, "markdown": markdown}
             with replaced_site(arguments.out) as site:
-                if not build_site(site, wheel=wheel, pyodide=pyodide, **libraries) and local:
+                if not build_site(site, wheel=wheel, pyodide=pyodide, packages=packages, **libraries) and local:
                     print("without Node 20 or later the site has no bytecode and no snapshot", file=sys.stderr)
                 if arguments.address:
                     set_address(site / ENTRY, arguments.address)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,7 @@ def build_site(
     markdown: Path | None = None,
     models: Iterable[dict[str, Any]] = (),
     encoders: Iterable[dict[str, Any]] = (),
+    packages: Sequence[str] = (),
 ) -> bool:
     """Write the site to an empty folder, such as that of `replaced_site`.
 
@@ -142,10 +143,12 @@ def build_site(
         markdown: likewise, of the libraries that render Markdown.
         models: presets for the llama2c page, as in wasm_examples/llama2c/presets.json.
         encoders: sentence encoders for the bert page, {"name", "bytes", "files": {name in the folder: URL}}.
+        packages: of Pyodide's distribution, to be part of the site if `pyodide` has their files; else they are on the
+            CDN.
 
     Returns:  whether the site contains bytecode
 
-    Raises:  SiteError if `pyodide` is not the required release
+    Raises:  SiteError if `pyodide` is not the required release, or there is no such package
     """
     copy_pages(out)
     # Both belong at the root: the front page, and a service worker, whose folder is its scope.
@@ -157,7 +160,7 @@ def build_site(
 
     runtime = out / "runtime"
     runtime.mkdir()
-    base = _copy_pyodide(pyodide, runtime) if pyodide else CDN
+    base = _copy_pyodide(pyodide, runtime, packages) if pyodide else CDN
     shared = _share_module(runtime / base, out) if pyodide else None
     page_wheel = pack_wheel(runtime, wheel)
     bytecode = pyodide is not None and add_bytecode(page_wheel, SITE_PACKAGES, pyodide)
@@ -240,7 +243,7 @@ def lock_entry(wheel: Path, digest: str, *, file_name: str) -> dict[str, Any]:
     }
 
 
-def _copy_pyodide(source: Path, runtime: Path) -> str:
+def _copy_pyodide(source: Path, runtime: Path, packages: Sequence[str]) -> str:
     """Copy the files of Pyodide that pages load, with bytecode if possible. Return the folder's name with a slash."""
     try:
         version = json.loads(read_regular(source / "package.json"))["version"]
@@ -252,7 +255,7 @@ def _copy_pyodide(source: Path, runtime: Path) -> str:
     copy.mkdir()
     for name in (*PYODIDE_CORE, NUMPY_WHEEL):
         shutil.copyfile(source / name, copy / name)
-    copy_packages(source, copy, cdn=CDN, without=["numpy"])
+    copy_packages(source, copy, cdn=CDN, without=["numpy"], wanted=packages)
     add_bytecode(copy / STDLIB, STDLIB_PLACE, source)
     add_bytecode(copy / NUMPY_WHEEL, SITE_PACKAGES, source)
     folder = f"pyodide-{version}-{_sha256(copy / STDLIB)[:8]}"

@@ -8,23 +8,30 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tallow.site.browser_wheel import SiteError
+
 LOCK = "pyodide-lock.json"
 LOCAL = ("matplotlib", "micropip")  # with what they depend on: 10 MB
 
 
-def copy_packages(source: Path, folder: Path, *, cdn: str, without: Iterable[str]) -> None:
+def copy_packages(source: Path, folder: Path, *, cdn: str, without: Iterable[str], wanted: Iterable[str] = ()) -> None:
     """Copy packages, and write the list of all packages of the distribution: where each is, and what it depends on.
 
     Args:
         source: a copy of Pyodide made by scripts/fetch_pyodide.py. Packages that it lacks are on the CDN.
         folder: the site's copy of Pyodide.
         without: packages that are not in the list, because the site has its own.
+        wanted: packages to copy besides those of every site.
+
+    Raises:  SiteError for a name that the distribution does not have
     """
     if not (source / LOCK).is_file():
         return
     lock = json.loads((source / LOCK).read_text(encoding="utf-8"))
     packages = {name: entry for name, entry in lock["packages"].items() if name not in without}
-    local = set(_with_dependencies(LOCAL, packages))
+    if unknown := sorted(set(wanted) - {*packages, *without}):
+        raise SiteError(f"not in Pyodide's distribution: {', '.join(unknown)}", hint=f"{source / LOCK} lists what is")
+    local = set(_with_dependencies([*LOCAL, *wanted], packages))
     for name, entry in packages.items():
         file_name = entry["file_name"]
         if name in local and (source / file_name).is_file():

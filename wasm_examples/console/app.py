@@ -5,19 +5,20 @@ from __future__ import annotations
 import ast
 import asyncio
 import codeop
+import importlib.util
 import os
 import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from packages import Packages
+from packages import Packages, take_commands
 from pyodide.code import CodeRunner
 from pyodide.console import Console
 from waits import Waits
@@ -78,17 +79,32 @@ class Output:
 
 
 class TorchOnImport(MetaPathFinder):
-    """Makes `import torch` give tallow; loads what that needs at the first such import."""
+    """Makes `import torch` give tallow, for packages too; loads what that needs at the first such import."""
+
+    NAMES = ("torch", "tokenizers", "safetensors")  # for the last two see tallow.compat.packages
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] != "torch":
+        if fullname.partition(".")[0] not in self.NAMES:
             return None
+        self._install()
+        return importlib.util.find_spec(fullname)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        """Yield the metadata of `torch`, for micropip, which then does not look for it."""
+        if context.name in self.NAMES:
+            import importlib.metadata  # not at the top: the console starts without it
+
+            self._install()
+            yield from importlib.metadata.distributions(name=context.name)
+
+    def _install(self) -> None:
         from tallow.compat import install_torch
 
-        sys.meta_path.remove(self)
-        return install_torch().find_spec(fullname, path, target)
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        install_torch()
 
 
 class Demo:
@@ -187,8 +203,12 @@ class Demo:
         self._cells += 1
         console.filename = f"cell {self._cells}"  # without angle brackets, so that tracebacks show its lines
         try:
+            source, commands = take_commands(source)
             code = CodeRunner(source, filename=console.filename, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).compile()
-            await self._packages.load_for(source, lambda text: output.write("note", text))
+            say = lambda text: output.write("note", text)  # noqa: E731
+            for command in commands:
+                await self._packages.install(command.split(), say)
+            await self._packages.load_for(source, say)
             self._is_computing = True
             if self._is_interrupted:
                 raise KeyboardInterrupt

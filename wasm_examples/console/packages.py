@@ -1,9 +1,11 @@
-"""Pyodide's packages: each loads when code that imports it runs first."""
+"""Packages of Pyodide, and those of PyPI that were tried: each loads when code that imports it runs first."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterable
 
@@ -12,7 +14,34 @@ import pyodide_js
 from pyodide.code import find_imports
 from pyodide.ffi import to_js
 
+# Packages that run on tallow, by the name of their module: an import installs them. docs/browser.md has what was tried.
+TRIED = {
+    "diffusers": "diffusers",
+    "einops": "einops",
+    "einx": "einx",
+    "entmax": "entmax",
+    "gpytorch": "gpytorch",
+    "huggingface_hub": "huggingface-hub",
+    "keras": "keras",
+    "pyro": "pyro-ppl",
+    "rotary_embedding_torch": "rotary-embedding-torch",
+    "timm": "timm",
+    "torchdiffeq": "torchdiffeq",
+    "torchvision": "torchvision",
+    "transformers": "transformers",
+    "x_transformers": "x-transformers",
+}
+COMMAND = re.compile(r"^[%!]?pip3? +install +(.+)$", re.MULTILINE)
 LOCK = "pyodide-lock.json"  # beside Pyodide's files, on its CDN and in a site (site/pyodide_packages.py)
+
+
+def take_commands(source: str) -> tuple[str, list[str]]:
+    """Return a cell without its lines `pip install ...`, and what each says. Python has no such lines."""
+    try:
+        compile(source, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError):
+        return COMMAND.sub("pass", source), COMMAND.findall(source)
+    return source, []
 
 
 class Packages:
@@ -20,6 +49,13 @@ class Packages:
 
     def __init__(self) -> None:
         self._is_listed = False
+
+    async def install(self, arguments: list[str], say: Callable[[str], None]) -> None:
+        """Install packages of PyPI, by the arguments of `pip install`."""
+        if await self._list(arguments, say):
+            import installing  # late: few sessions need it
+
+            await installing.install(arguments, say)
 
     async def load_for(self, source: str, say: Callable[[str], None]) -> None:
         """Load the packages that the code imports. `say` receives what happens, as lines of text.
@@ -31,6 +67,11 @@ class Packages:
             return
         known = pyodide_js._api._import_name_to_package_name
         wanted = sorted({package for name in missing if (package := known.get(name)) is not None})
+        if tried := sorted({TRIED[name] for name in missing if name in TRIED}):
+            try:
+                await self.install(tried, say)
+            except Exception as error:  # micropip's, if there is no connection
+                say(f"{', '.join(tried)} could not be installed: check the connection. {error}\n")
         if not wanted:
             return
         say(f"Loading {', '.join(wanted)}.\n")

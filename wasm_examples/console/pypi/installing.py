@@ -1,0 +1,179 @@
+"""Packages from PyPI, by micropip: `pip install` in a cell, and imports of packages that were tried.
+
+micropip takes wheels without compiled parts, and packages of Pyodide's distribution. tallow is torch to it. A
+requirement that has neither is left out, and the page says so.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import re
+import site
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import pyodide_js
+
+IGNORED = ("-q", "--quiet", "-U", "--upgrade", "--user", "--no-cache-dir")
+# Of micropip's message about requirements without a wheel: 'name>=1'.
+WITHOUT_WHEEL = re.compile(r"pure Python 3 wheel for:? (.*)")
+OF_PYTORCH = "typing-extensions"  # packages import it because PyTorch requires it
+# What a package imports and requires on other systems only.
+MISSED = {"huggingface_hub": "httpcore2"}
+Say = Callable[[str], None]
+
+
+class PipError(ValueError):
+    """A `pip install` that the page cannot do."""
+
+
+async def install(arguments: Sequence[str], say: Say) -> None:
+    """Install packages, by the arguments of `pip install`."""
+    requirements = [argument for argument in arguments if argument not in (*IGNORED, "--pre", "--no-deps")]
+    for argument in requirements:
+        if argument.startswith("-"):
+            raise PipError(f"pip install {argument} is not available in a page: name packages, or a wheel's address")
+    await _install(requirements, say, deps="--no-deps" not in arguments, pre="--pre" in arguments)
+
+
+async def _install(requirements: Sequence[str], say: Say, **options: Any) -> None:
+    await pyodide_js.loadPackage("micropip", messageCallback=_ignore)
+    import micropip
+
+    say(f"Installing {', '.join(requirements)}.\n")
+    importlib.metadata.version("torch")  # the stand-in's distributions are not among the new ones
+    before = _installed()
+    left_out = LeftOut()
+    sys.meta_path.append(left_out)
+    try:
+        while True:
+            try:
+                await micropip.install([*requirements, OF_PYTORCH], keep_going=True, **options)
+                break
+            except ValueError as error:
+                missing = dict.fromkeys(_without_wheel(str(error), requirements))
+                if not missing:
+                    raise
+                for requirement in missing:
+                    if not await _install_python_part(requirement, say):
+                        left_out.add(requirement)
+    finally:
+        sys.meta_path.remove(left_out)
+        importlib.invalidate_caches()
+    if left_out.versions:
+        say(f"Without {', '.join(sorted(left_out.versions))}, which Pyodide does not have.\n")
+    run_threads_inline()
+    await micropip.install([MISSED[name] for name in _installed() if name in MISSED])
+    new = sorted(f"{name} {version}" for name, version in _installed().items() if name not in before)
+    say(f"Installed {', '.join(new)}.\n" if new else "Everything is installed already.\n")
+
+
+def _without_wheel(message: str, requirements: Sequence[str]) -> Iterator[str]:
+    """Yield the requirements, of other packages, that micropip has found no wheel for."""
+    found = WITHOUT_WHEEL.search(message)
+    asked = {_name(requirement) for requirement in requirements} - set(PYTHON_PARTS)
+    for requirement in re.findall(r"'([^']+)'", found[1] if found else ""):
+        if _name(requirement) not in asked:
+            yield requirement
+
+
+def _name(requirement: str) -> str:
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
+
+
+def _installed() -> dict[str, str]:
+    return {each.name: each.version for each in importlib.metadata.distributions(path=site.getsitepackages())}
+
+
+class LeftOut(MetaPathFinder):
+    """Requirements that cannot be installed: micropip finds them installed, and goes on without them."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, str] = {}
+
+    def add(self, requirement: str) -> None:
+        """Leave a requirement out, as if a version that satisfies it were installed."""
+        from micropip._vendored.packaging.src.packaging.requirements import Requirement
+
+        wanted = Requirement(requirement)
+        candidates = [*(each.version for each in wanted.specifier), "9999"]
+        fitting = wanted.specifier.filter(candidates, prereleases=True)
+        self.versions[_name(wanted.name)] = next(iter(fitting), candidates[0])
+
+    def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        return None
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        from tallow.compat.metadata import StandInDistribution
+
+        if context.name and (name := _name(context.name)) in self.versions:
+            yield StandInDistribution(name, self.versions[name])
+
+
+def run_threads_inline() -> None:
+    """Let pools of threads do their work when it is submitted: a tab starts no threads of Python."""
+    from concurrent.futures import Future, thread
+
+    def submit(self: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    thread.ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
+    if importlib.util.find_spec("tqdm"):
+        import tqdm
+
+        tqdm.tqdm.monitor_interval = 0  # it would start a thread, and warn that it cannot
+
+
+# ---- wheels with compiled parts that are not needed
+
+PYTHON_PARTS = {"torchvision": lambda torch: f"0.{int(torch.split('.')[1]) + 15}."}  # its release for one of PyTorch
+INDEX = "https://pypi.org/simple"
+COMPILED = (".so", ".pyd", ".dylib", ".dll")
+
+
+async def _install_python_part(requirement: str, say: Say) -> bool:
+    """Install the Python files of a wheel for other machines, if that is known to work. Its requirements follow."""
+    name = _name(requirement)
+    if name not in PYTHON_PARTS:
+        return False
+    import io
+    import zipfile
+    from pathlib import Path
+
+    from pyodide.http import pyfetch
+
+    prefix = f"{name}-{PYTHON_PARTS[name](importlib.metadata.version('torch'))}"
+    answer = await pyfetch(f"{INDEX}/{name}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+    files = [file for file in (await answer.json())["files"] if file["filename"].startswith(prefix)]
+    tag = f"-cp3{sys.version_info.minor}-"
+    wheels = [file for file in files if file["filename"].endswith(".whl") and tag in file["filename"]]
+    if not wheels:
+        return False
+    smallest = min(wheels, key=lambda file: file.get("size") or 0)
+    say(f"Installing the Python part of {smallest['filename']}.\n")
+    data = await (await pyfetch(smallest["url"], integrity=None)).bytes()
+    folder = Path(site.getsitepackages()[0])
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for member in archive.namelist():
+            parts = Path(member).parts
+            if not member.endswith(COMPILED) and not parts[0].endswith(".libs") and ".." not in parts:
+                archive.extract(member, folder)
+    importlib.invalidate_caches()
+    requires = importlib.metadata.requires(name) or []
+    await _install([each for each in requires if "extra ==" not in each], lambda text: None, deps=True)
+    return True
+
+
+def _ignore(message: str) -> None:
+    pass

@@ -232,6 +232,8 @@ _COPIES = (
 )
 LAZY |= {name: f"tallow.functions.top_level:{name}" for name in _TOP_LEVEL.split()}
 LAZY |= {f"{name}_copy": f"tallow.functions.copying:{name}_copy" for name in _COPIES.split()}
+LAZY |= {name: f"tallow.nn.recurrent_functions:{name}" for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")}
+LAZY["lobpcg"] = "tallow.functions.lobpcg:lobpcg"
 LAZY |= {name: f"tallow.compat.settings:{name}" for name in _SETTINGS.split()}
 LAZY |= {name: f"tallow.functions.low_rank:{name}" for name in ("pca_lowrank", "svd_lowrank")}
 LAZY |= {name: f"tallow.compat.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}

@@ -30,7 +30,13 @@ def _filled(input: Tensor, mask: Tensor | None, identity: float | bool, dtype: A
 
 
 def _lowest(dtype: Any) -> float:
-    return -math.inf if dtype.is_floating_point else False if dtype is dtypes.bool else dtypes.iinfo(dtype).min
+    return (
+        -math.inf
+        if dtype.is_floating_point or dtype.is_complex
+        else False
+        if dtype is dtypes.bool
+        else dtypes.iinfo(dtype).min
+    )
 
 
 def _highest(dtype: Any) -> float:
@@ -50,7 +56,7 @@ def _counts(input: Tensor, dim: Dims, mask: Tensor | None, keepdim: bool = False
 
 def _of_sums(dtype: Any) -> Any:
     """Return the dtype of a sum or product: integers and booleans become int64."""
-    return dtype if dtype.is_floating_point else dtypes.int64
+    return dtype if dtype.is_floating_point or dtype.is_complex else dtypes.int64
 
 
 def sum(
@@ -120,12 +126,13 @@ def mean(
 
     Raises:  ArgumentError for integers without `dtype`
     """
-    if not (input.dtype if dtype is None else dtype).is_floating_point:
+    kind = input.dtype if dtype is None else dtype
+    if not (kind.is_floating_point or kind.is_complex):
         raise ArgumentError(
             f"mean(): Could not infer output dtype. Input dtype must be a floating point dtype. Got: {input.dtype}",
             hint="pass dtype=tallow.float32",
         )
-    total = sum(input, dim, keepdim=keepdim, dtype=input.dtype if dtype is None else dtype, mask=mask)
+    total = sum(input, dim, keepdim=keepdim, dtype=kind, mask=mask)
     return total / _counts(input, dim, mask, keepdim)
 
 
@@ -159,10 +166,10 @@ def _variance(
     if correction is None:
         correction = 1 if unbiased is None or unbiased else 0
     x = input if dtype is None else input.to(dtype)
-    x = x if x.is_floating_point() else x.float()
+    x = x if x.is_floating_point() or x.is_complex() else x.float()
     counts = _counts(x, dim, mask, True)
     centred = x - sum(x, dim, keepdim=True, mask=mask) / counts
-    squares = sum(centred * centred, dim, keepdim=keepdim, mask=mask)
+    squares = sum(centred * centred.conj(), dim, keepdim=keepdim, mask=mask)
     counts = counts if keepdim else counts.reshape(squares.shape)
     return squares / (counts - correction).clamp(min=0)
 

@@ -214,3 +214,16 @@ def test_a_pass_for_each_tangent() -> None:
 def _sequence() -> int:
     """Return the number of ops that have been recorded."""
     return (tl.ones(1, requires_grad=True) * 2).grad_fn.sequence
+
+
+@pytest.mark.parametrize("call", ["x * x.conj()", "x.abs()", "m.fft.rfft(x.real)", "m.linalg.inv(x)", "x.exp().imag"])
+def test_dual_tensors_of_complex_numbers(call: str) -> None:
+    rng = np.random.default_rng(0)
+    x, v = (rng.standard_normal((3, 3)) + 1j * rng.standard_normal((3, 3)) for _ in range(2))
+    changes = []
+    for m in (torch, tl):
+        fw = importlib.import_module(f"{m.__name__}.autograd.forward_ad")
+        with fw.dual_level():
+            y = eval(call, {"m": m, "x": fw.make_dual(m.tensor(x), m.tensor(v))})
+            changes.append(fw.unpack_dual(y).tangent.resolve_conj().numpy())
+    np.testing.assert_allclose(*changes, rtol=1e-9, atol=1e-12)

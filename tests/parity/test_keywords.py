@@ -310,6 +310,7 @@ ABSENT = {
     "from": "a keyword of Python, among `**named`",
 }
 ABSENT_FUNCTIONS = {
+    **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "one function takes the names of both overloads"),
     "compile": "options of Dynamo",
     "save": "options of the format",
     "initial_seed": "a function of a generator",

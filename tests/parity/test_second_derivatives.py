@@ -24,7 +24,6 @@ CASES = [
 ]
 # Ops with a rule for some arguments only, with what it lacks.
 PARTLY = {
-    "index_fill": "a value with a gradient",
     "scatter_reduce": "products",
 }
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+
+import tallow as tl
+from tallow.compat.foreach import foreach
+from tallow.errors import ShapeError
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
@@ -11,6 +16,20 @@ from support.agreement import assert_agree  # noqa: E402 - imports torch
 INPUTS = "m.arange(12.0).reshape(3, 4) / 7, m.tensor([[0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 0, 0]])"
 CALLS = """
 x.narrow_copy(1, 1, 2)
+m.diff(x, n=0, prepend=x)
+x.new_empty_strided((2, 3), (1, 2)).stride()
+m.lstm(x[:, None], h * 2, [x.repeat(3, 1)[:8], x.repeat(3, 1)[:8, :2]], False, 1, 0., True, False, True)
+m.lstm(x, m.tensor([2, 1]), [h[0][:, :2]] * 2, [x.repeat(3, 1)[:8], x.repeat(3, 1)[:8, :2]], False, 1, 0., False, False)
+m.gru(x[None], m.ones(2, 3, 1), [x, x[:, :1], *x.t()[:2], -x, x[:, :1], *x.t()[:2]], True, 1, 0., False, True, False)
+m.rnn_tanh(x, m.tensor([2, 1]), m.ones(1, 2, 3), [x, x[:, :3], x[:, 0], x[:, 1]], True, 1, 0., True, False)
+m.rnn_relu(x[None], m.zeros(1, 3, 3), [x, x[:, :3], x[:, 0], x[:, 1]], True, 1, 0., False, False, False)[0]
+m.lobpcg(m.diag(m.arange(6.) ** 2), X=m.eye(6)[:, :2] + .1, largest=False, niter=99)[0]
+F.fractional_max_pool2d(x[None], (2, 2), (2, 3), return_indices=True, _random_samples=m.full((1, 1, 2), .6))
+F.fractional_max_pool3d(x.reshape(1, 3, 2, 2), (1, 1, 1), (2, 1, 1), _random_samples=m.full((1, 1, 3), .6))
+F.fractional_max_pool2d(x[None], (2, 2), None, (.7, .6), _random_samples=m.full((1, 1, 2), .9))
+m.masked.var(x * 1j, 1, mask=i > 0)
+m.masked.mean(x * 1j, 1, mask=i > 0)
+m.masked.sum(x * 1j, 1, mask=i > 0)
 m.unsafe_chunk(x, 2, 1)[1]
 x.unsafe_split(2)[1]
 m.unsafe_split_with_sizes(x, [1, 2])[1]
@@ -81,7 +100,7 @@ m.fake_quantize_per_channel_affine(x, m.tensor([.1, .2, .3]), m.tensor([0, 1, 2]
 @pytest.mark.filterwarnings("ignore")  # raised by PyTorch
 @pytest.mark.parametrize("call", CALLS.strip().splitlines())
 def test_equals_pytorch(call: str) -> None:
-    assert_agree(f"(lambda x, i: {call})({INPUTS})", rtol=1e-5, atol=1e-6)
+    assert_agree(f"(lambda x, i, h, F: {call})({INPUTS}, (m.ones(1, 3, 2),), m.nn.functional)", rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:.*range is deprecated")
@@ -93,3 +112,97 @@ def test_range(call: str) -> None:
 @pytest.mark.parametrize("name", ["dropout_", "alpha_dropout_", "feature_dropout_", "feature_alpha_dropout_"])
 def test_dropout_in_place(name: str) -> None:
     assert_agree(f"(lambda x: m.{name}(x, 1.0, True) is x and x)(m.ones(2, 3, 4))")
+
+
+@pytest.mark.parametrize("offsets", [[1, 3, 6], [2, 2, 8]])
+def test_grouped_mm(offsets: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    wide, groups = rng.standard_normal((8, 8)), rng.standard_normal((3, 8, 8))
+    for a, b in ((wide, groups), (groups, wide), (wide, wide)):
+        results = []
+        for m in (torch, tl):
+            ends = m.tensor(offsets, dtype=m.int32)
+            y = m.nn.functional.grouped_mm(m.tensor(a).bfloat16(), m.tensor(b).bfloat16(), offs=ends)
+            y = y if y.ndim == 3 else y[: offsets[-1]] if a is wide else y[:, : offsets[-1]]
+            results.append(y.float().numpy())
+        np.testing.assert_allclose(*results, rtol=0.02, atol=0.05)
+    with pytest.raises(ShapeError, match="Have to provide offsets"):
+        tl.nn.functional.grouped_mm(tl.ones(2, 2), tl.ones(1, 2, 2))
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize("general", [False, True])
+def test_lobpcg(general: bool, largest: bool) -> None:
+    rng = np.random.default_rng(0)
+    A, B, X = (rng.standard_normal(shape) for shape in ((12, 12), (12, 12), (12, 2)))
+    weights, found = rng.standard_normal((12, 2)), []
+    for m in (torch, tl):
+        a = m.tensor(A @ A.T).requires_grad_(m is tl or not general)
+        b = m.tensor(B @ B.T + 9 * np.eye(12)) if general else None
+        values, vectors = m.lobpcg(a, B=b, X=m.tensor(X), largest=largest, niter=400, tol=1e-11)
+        found.append([values.detach().numpy(), abs(vectors.detach().numpy())])
+        if not general:  # of which PyTorch has no gradient
+            (values.sum() + (vectors**2 * m.tensor(weights)).sum()).backward()
+            found[-1].append((a.grad + a.grad.mT).numpy())
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+LISTS = {  # of arguments, by which functions take them; x and y are lists, t a number and v numbers in a tensor
+    "add sub mul div pow maximum minimum clamp_max clamp_min": ["y", "2.0", "[2.0, 3.0]"],
+    "addcmul addcdiv": ["x, y", "y, x, 0.5", "y, x, [0.5, 2.0]", "y, x, v"],
+    "lerp": ["y, 0.3", "y, x", "y, [0.3, 0.4]"],
+    "copy": ["y"],
+    "norm": ["", "1", "float('inf')"],
+    "powsum": ["3"],
+    "mm": [],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in dir(torch) if name.startswith("_foreach_")])
+def test_foreach(name: str) -> None:
+    short = name.removeprefix("_foreach_").removesuffix("_")
+    for arguments in next((calls for names, calls in LISTS.items() if short in names.split()), [""]):
+        results = []
+        for m, function in ((torch, getattr(torch, name)), (tl, foreach(name))):
+            x, y = ([m.linspace(a, 0.9, 4), m.linspace(0.2, a, 6).view(2, 3)] for a in (0.3, 0.5))
+            given = eval(f"({arguments},)" if arguments else "()", {"x": x, "y": y, "v": m.tensor([0.5, 2.0])})
+            found = function(x, *given)
+            assert (found is x) == name.endswith("_")
+            results.append([z.numpy() for z in found])
+        for theirs, ours in zip(*results, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_foreach_with_a_number_first_and_of_no_method() -> None:
+    theirs, ours = (f(2.0, [m.ones(2) * 3]) for m, f in ((torch, torch._foreach_pow), (tl, foreach("_foreach_pow"))))
+    assert ours[0].tolist() == theirs[0].tolist()
+    with pytest.raises(AttributeError, match="_foreach_nothing"):
+        foreach("_foreach_nothing")
+    with pytest.raises(ShapeError, match="same number"):
+        foreach("_foreach_add")([tl.ones(1)], [tl.ones(1)] * 2)
+
+
+@pytest.mark.parametrize("options", [{"bias": True}, {"out_features": (2,), "label_smoothing": 0.1}])
+def test_linear_cross_entropy_loss(options: dict[str, object]) -> None:
+    theirs, ours = (m.nn.LinearCrossEntropyLoss(4, 5, **options) for m in (torch, tl))
+    assert repr(ours) == repr(theirs)
+    ours.load_state_dict({key: tl.tensor(value.numpy()) for key, value in theirs.state_dict().items()})
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, 4)).astype("f")
+    target = rng.integers(0, 5, (3, *ours.out_features))
+    losses = [m(k.tensor(x), k.tensor(target)).item() for m, k in ((theirs, torch), (ours, tl))]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
+def test_fractional_max_pool_modules() -> None:
+    x = tl.rand(1, 2, 7, 7)
+    pool = tl.nn.FractionalMaxPool2d(3, output_ratio=0.5, return_indices=True)
+    values, places = pool(x)
+    assert values.shape == (1, 2, 3, 3)
+    assert repr(pool) == repr(torch.nn.FractionalMaxPool2d(3, output_ratio=0.5))
+    assert values.tolist() == x.flatten(2).gather(2, places.flatten(2)).view(1, 2, 3, 3).tolist()
+    assert tl.nn.FractionalMaxPool3d((1, 2, 2), output_size=(1, 2, 2))(x).shape == (1, 1, 2, 2)
+    for wrong in ({}, {"output_size": 2, "output_ratio": 0.5}, {"output_ratio": 1.5}):
+        with pytest.raises(ValueError, match="output_ratio"):
+            tl.nn.FractionalMaxPool2d(3, **wrong)

@@ -71,8 +71,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise GraphError("make_dual: no level is open", hint="call it inside `with forward_ad.dual_level():`")
     if not (isinstance(tensor, Tensor) and isinstance(tangent, Tensor)):
         raise ArgumentTypeError("make_dual: expected two tensors")
-    if not (tensor.is_floating_point() and tensor.dtype is tangent.dtype):
-        raise DtypeError(f"make_dual: expected one floating dtype, not {tensor.dtype} and {tangent.dtype}")
+    if not ((tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype is tangent.dtype):
+        raise DtypeError(f"make_dual: expected one floating or complex dtype, not {tensor.dtype} and {tangent.dtype}")
     if tensor.shape != tangent.shape:
         raise ShapeError(f"make_dual: the tangent has shape {tuple(tangent.shape)}, not {tuple(tensor.shape)}")
     if not mode.recording:

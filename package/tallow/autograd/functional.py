@@ -239,6 +239,8 @@ class Pushforward:
             with enable_grad():
                 self._transposed = grad(ys, inputs, self._u, create_graph=True, allow_unused=True) if ys else ()
         except UnsupportedError as error:
+            if any(y.is_complex() for y in ys):
+                raise
             self._rows, self._error = [rows_of(y, inputs) for y in ys], error
 
     def __call__(self, v: Sequence[Tensor], create_graph: bool = False) -> Tensors:

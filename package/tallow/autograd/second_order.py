@@ -147,7 +147,7 @@ def _conjugated(node: Node, gs: Sequence[Any]) -> Gradients:
     by_ops = op is not None and op.rule is not None and op.rule.form == "definition"  # whose gradients are conjugated
     node.backward = conjugated.closure
     try:
-        gradients = gradients_of(node, gs if by_ops else [g.conj() for g in gs])
+        gradients = gradients_of(node, gs if by_ops else [None if g is None else g.conj() for g in gs])
     finally:
         node.backward = conjugated
     return gradients if by_ops else [None if g is None else g.conj() for g in gradients]

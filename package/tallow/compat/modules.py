@@ -54,6 +54,7 @@ MODULES = {
     "torch.signal": "tallow.signal",
     "torch.signal.windows": "tallow.signal.windows",
     "torch.signal.windows.windows": "tallow.signal.windows",
+    "torch.masked": "tallow.masked",
     "torch.nn": "tallow.nn",
     "torch.nn.attention": "tallow.compat.attention",
     "torch.nn.common_types": "tallow.compat.types",

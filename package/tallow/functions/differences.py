@@ -29,6 +29,8 @@ def diff(
         raise ShapeError("diff: expected a tensor of at least one dimension")
     if n < 0:
         raise ShapeError(f"diff: n={n} must not be negative")
+    if n == 0:
+        return input
     parts = [part for part in (prepend, input, append) if part is not None]
     if any(part.ndim != input.ndim for part in parts):
         raise ShapeError(f"diff: prepend and append must have {input.ndim} dims, like the input")

@@ -7,7 +7,7 @@ from typing import Any
 
 from tallow import devices, dtypes
 from tallow.core import creation
-from tallow.core.creation import Device, Dtype, Number, as_size, filled, number
+from tallow.core.creation import Device, Dtype, Number, as_size, empty_strided, filled, number
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
@@ -112,6 +112,21 @@ def new_empty(
 ) -> Tensor:
     """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
     return _new(input, as_size(sizes or (size,), "new_empty"), None, dtype, device, requires_grad)
+
+
+@public("Tensor")
+@creates
+def new_empty_strided(
+    input: Tensor,
+    size: Sequence[int],
+    stride: Sequence[int],
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Create a tensor with these strides and uninitialised memory, and the dtype and device of the tensor."""
+    dtype, device = dtype or input.dtype, device or input.device
+    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 @public("Tensor")

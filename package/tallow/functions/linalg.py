@@ -152,9 +152,9 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None 
     m, n = A.shape[-2:]
     solution = apply(linalg_pinv, A, rtol=rcond) @ b
     rank = apply(matrix_rank, A.detach(), None, rcond, False)
-    nothing = A.detach().new_empty(0)
+    nothing = A.detach().real.new_empty(0)
     has_residuals = m > n and (driver == "gels" or (driver in ("gelsd", "gelss") and bool((rank == n).all())))
-    residuals = (A @ solution - b).square().sum(-2) if has_residuals else nothing
+    residuals = (A @ solution - b).abs().square().sum(-2) if has_residuals else nothing
     values = apply(linalg_svdvals, A.detach()) if driver in ("gelsd", "gelss") else nothing
     solution = solution.squeeze(-1) if vectors else solution
     return return_types.linalg_lstsq(solution, residuals, nothing.long() if driver == "gels" else rank, values)

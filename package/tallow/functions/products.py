@@ -15,6 +15,7 @@ from tallow.functions.complex_numbers import conj
 from tallow.functions.filling import copy_
 from tallow.ops.cross import linalg_cross
 from tallow.ops.dims import as_int, is_int, normalize_dim
+from tallow.ops.joining import cat, stack
 from tallow.ops.linalg import linalg_inv
 from tallow.ops.matmul import dot
 
@@ -177,3 +178,40 @@ def _chain(matrices: Sequence[Tensor], split: dict[tuple[int, int], int], i: int
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Multiply matrices; see `linalg.multi_dot`. A single matrix is returned unchanged."""
     return matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)
+
+
+@public("F")
+def grouped_mm(
+    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """Multiply groups of matrices, whose sizes along one dim may differ.
+
+    A matrix with 2 dims holds all groups, one after the other; `offs` has the end of each, and what follows the last
+    is zero in the result. With 3 dims, the first counts the groups.
+
+    Args:
+        bias: added to the product; out_dtype: of the result, that of mat_a by default.
+
+    Shapes:  (G, M, K), (G, K, N) -> (G, M, N); (rows, K), (G, K, N) -> (rows, N); (G, M, K), (K, columns) ->
+             (M, columns); (M, inner), (inner, N) -> (G, M, N)
+    Raises:  ShapeError unless `offs` is given for matrices with 2 dims, and only for them
+    """
+    if mat_a.ndim not in (2, 3) or mat_b.ndim not in (2, 3):
+        raise ShapeError(f"grouped_mm: expected 2 or 3 dims, got {tuple(mat_a.shape)} and {tuple(mat_b.shape)}")
+    if (offs is None) != (mat_a.ndim == mat_b.ndim == 3):
+        raise ShapeError("grouped_mm: Have to provide offsets if there is a 2d matrix, and only then")
+    if offs is None:
+        value = mat_a @ mat_b
+    else:
+        ends = offs.tolist()
+        parts = list(zip([0, *ends[:-1]], ends, strict=True))
+        if mat_a.ndim == mat_b.ndim == 2:
+            value = stack.call([mat_a[:, i:j] @ mat_b[i:j] for i, j in parts])
+        elif mat_a.ndim == 2:
+            rest = mat_a.new_zeros(len(mat_a) - ends[-1], mat_b.shape[-1])
+            value = cat.call([*[mat_a[i:j] @ mat_b[group] for group, (i, j) in enumerate(parts)], rest])
+        else:
+            rest = mat_a.new_zeros(mat_a.shape[1], mat_b.shape[1] - ends[-1])
+            value = cat.call([*[mat_a[group] @ mat_b[:, i:j] for group, (i, j) in enumerate(parts)], rest], 1)
+    value = value if bias is None else value + bias
+    return value if out_dtype is None else value.to(out_dtype)

@@ -10,6 +10,7 @@ from tallow.core.public_api import PUBLIC
 from tallow.functions import attention as _attention  # noqa: F401
 from tallow.functions import classification_loss as _classification_loss  # noqa: F401
 from tallow.functions import embedding as _embedding  # noqa: F401
+from tallow.functions import fractional_pooling as _fractional_pooling  # noqa: F401
 from tallow.functions import interpolation as _interpolation  # noqa: F401
 from tallow.functions import loss as _loss  # noqa: F401
 from tallow.functions import margin_loss as _margin_loss  # noqa: F401

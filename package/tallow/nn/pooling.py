@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 from tallow.nn.module import Module
 from tallow.nn.sizes import per_dim
@@ -298,3 +299,45 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class _FractionalMaxPool(Module):
+    """Base of fractional max pooling: its options."""
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        output_size: Sizes | None = None,
+        output_ratio: float | Sequence[float] | None = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        dims = int(type(self).__name__[-2])
+        self.kernel_size = per_dim(kernel_size, dims)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else per_dim(output_size, dims)
+        self.output_ratio = (output_ratio,) * dims if isinstance(output_ratio, int | float) else output_ratio
+        if (output_size is None) == (output_ratio is None):
+            raise ArgumentError(f"{type(self).__name__} requires one of output_size and output_ratio")
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ArgumentError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def _pool(self, pool: Any, input: Tensor) -> Any:
+        sizes = self.kernel_size, self.output_size, self.output_ratio
+        return pool(input, *sizes, self.return_indices, self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The maximum of windows that start at random distances; see `nn.functional.fractional_max_pool2d`."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.fractional_max_pool2d, input)
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The maximum of windows of three dims; see `nn.functional.fractional_max_pool2d`."""
+
+    def forward(self, input: Tensor) -> Any:
+        return self._pool(F.fractional_max_pool3d, input)

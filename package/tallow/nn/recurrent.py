@@ -23,7 +23,7 @@ States = tuple[Tensor, ...]
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
-class _Weights(NamedTuple):
+class Weights(NamedTuple):
     """The parameters of one layer in one direction."""
 
     ih: Tensor
@@ -34,7 +34,7 @@ class _Weights(NamedTuple):
 
 
 def _recur(
-    mode: str, x: Tensor, states: States, weights: _Weights, batch_sizes: tuple[int, ...], reverse: bool
+    mode: str, x: Tensor, states: States, weights: Weights, batch_sizes: tuple[int, ...], reverse: bool
 ) -> States:
     """Run one direction of one layer over packed rows, and return the outputs and the last states.
 
@@ -50,6 +50,33 @@ def _recur(
         operands = gates, *states, weights.hh, weights.hr
         return apply(lstm_steps, *operands, batch_sizes, reverse, is_recorded(*operands))
     return apply(rnn_steps, gates, *states, weights.hh, "relu" if mode == "RNN_RELU" else "tanh", batch_sizes, reverse)
+
+
+def run_layers(
+    mode: str,
+    x: Tensor,
+    states: States,
+    layers: list[list[Weights]],
+    batch_sizes: tuple[int, ...],
+    dropout: float = 0.0,
+) -> tuple[Tensor, States]:
+    """Run all layers over packed rows, and return the outputs of the last and the states of all.
+
+    Args:    layers: the parameters of each direction of each layer
+    Shapes:  x (R, I) -> (R, directions · P); states as hx of the module
+    """
+    last: list[States] = []
+    for directions in layers:
+        if last and dropout:
+            x = F.dropout(x, dropout)
+        outputs = []
+        for direction, weights in enumerate(directions):
+            initial = tuple(state[len(last)] for state in states)
+            y, *final = _recur(mode, x, initial, weights, batch_sizes, reverse=direction == 1)
+            outputs.append(y)
+            last.append(tuple(final))
+        x = outputs[0] if len(outputs) == 1 else apply(cat, outputs, -1)
+    return x, tuple(apply(stack, kind) for kind in zip(*last, strict=True))
 
 
 def _initialize(module: Module, hidden_size: int) -> None:
@@ -181,29 +208,14 @@ class RNNBase(Module):
         return _reorder(states, order)
 
     def _layers(self, x: Tensor, states: States, batch_sizes: tuple[int, ...]) -> tuple[Tensor, States]:
-        """Run all layers, and return the outputs of the last and the states of all.
+        layers = [[self._weights(layer, d) for d in range(self._directions)] for layer in range(self.num_layers)]
+        return run_layers(self.mode, x, states, layers, batch_sizes, self.dropout if self.training else 0.0)
 
-        Shapes:  x (R, I) -> (R, directions · P)
-        """
-        last: list[States] = []
-        for layer in range(self.num_layers):
-            if layer and self.dropout:
-                x = F.dropout(x, self.dropout, self.training)
-            outputs = []
-            for direction in range(self._directions):
-                initial = tuple(state[len(last)] for state in states)
-                weights = self._weights(layer, direction)
-                y, *final = _recur(self.mode, x, initial, weights, batch_sizes, reverse=direction == 1)
-                outputs.append(y)
-                last.append(tuple(final))
-            x = outputs[0] if len(outputs) == 1 else apply(cat, outputs, -1)
-        return x, tuple(apply(stack, kind) for kind in zip(*last, strict=True))
-
-    def _weights(self, layer: int, direction: int) -> _Weights:
+    def _weights(self, layer: int, direction: int) -> Weights:
         # getattr, not `_parameters`: weight_norm and other parametrizations replace a parameter by a plain tensor.
         kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", *(("weight_hr",) if self.proj_size else ()))
         weights: list[Any] = [getattr(self, _parameter_name(kind, layer, direction), None) for kind in kinds]
-        return _Weights(*weights)
+        return Weights(*weights)
 
     def extra_repr(self) -> str:
         parts = [
@@ -362,7 +374,7 @@ class RNNCellBase(Module):
             states = (initial, initial) if mode == "LSTM" else (initial,)
         elif input.ndim == 1:
             states = tuple(state[None] for state in states)
-        weights = _Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         _, *last = _recur(mode, x, states, weights, (len(x),), reverse=False)
         return tuple(last) if input.ndim == 2 else tuple(state[0] for state in last)
 

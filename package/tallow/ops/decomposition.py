@@ -310,6 +310,16 @@ def linalg_eig(A: Array) -> Result:
     return (values, vectors), backward
 
 
+@linalg_eig.second(values="value0", vectors="value1", unneeded="name xp")
+def _(g: Derived, gv: Derived, *, values: Derived, vectors: Derived) -> Gradients:
+    vh = vectors.mH
+    v_gv = vh @ gv
+    lengthening = v_gv.diagonal(0, -2, -1).real.unsqueeze(-2)
+    turn = (v_gv - vh @ vectors * lengthening) / _differences_by_ops(values).conj()
+    inner = turn - diag_embed.call(turn.diagonal(0, -2, -1)) + diag_embed.call(g)
+    return [linalg_solve.call(vh, inner @ vh)]
+
+
 @op("linalg", refuses="half", batched="leading")
 def linalg_eigvals(A: Array) -> Result:
     """Return the eigenvalues of square matrices; see `linalg.eig`.
@@ -321,4 +331,14 @@ def linalg_eigvals(A: Array) -> Result:
     expect_square(name, A)
     xp = array_module(A)
     values, vectors = _complex_eig(name, A)
-    return values, lambda g: (adjoint(times(name, vectors * g.conj()[..., None, :], xp.linalg.inv(vectors))),)
+
+    def backward(g: Array) -> tuple[Array]:
+        of_columns = times(name, vectors * g.conj()[..., None, :], xp.linalg.inv(vectors))
+        return (adjoint(of_columns).reshape(A.shape),)
+
+    return values, backward
+
+
+@linalg_eigvals.definition(unneeded="name vectors xp")
+def _(*, A: Derived) -> Derived:
+    return linalg_eig.call(A)[0]

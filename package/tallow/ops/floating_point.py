@@ -10,6 +10,7 @@ from tallow import return_types
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.ops.checks import expect_float
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import select
 from tallow.ops.table import Index, Result, op
 
@@ -25,6 +26,11 @@ def frexp(input: Array) -> Result:
         return (xp.ldexp(g, -exponent),)
 
     return (mantissa, exponent.astype(np.int32)), backward
+
+
+@frexp.second(unneeded="xp")
+def _(g: Derived, _: Derived, *, exponent: Derived) -> Gradients:
+    return [ldexp.call(g, -exponent)]
 
 
 @op("", batched="elementwise")

@@ -7,7 +7,11 @@ import math
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.ops.linalg import expect_matrices, lapack, times, transposed
+from tallow.ops.diagonals import diag_embed
+from tallow.ops.gather import gather
+from tallow.ops.joining import cat
+from tallow.ops.linalg import expect_matrices, lapack, linalg_inv, times, transposed
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Array, Result, op
 
 
@@ -62,3 +66,18 @@ def lu_factor(A: Array) -> Result:
         return (xp.take_along_axis(d, order.argsort(axis=-1)[..., None], axis=-2),)
 
     return (lu, pivots.reshape(*batch, min(m, n)), order), backward
+
+
+@lu_factor.second(lu="value0", unneeded="name xp")
+def _(g: Derived, *_: Derived, lu: Derived, order: Derived, m: int, n: int) -> Gradients:
+    k = min(m, n)
+    lower = lu[..., :k, :k].tril(-1) + diag_embed.call(lu.detach().diagonal(0, -2, -1) * 0 + 1)
+    l_inverse, u_inverse = linalg_inv.call(lower).mT, linalg_inv.call(lu[..., :k, :k].triu()).mT
+    right, below = l_inverse @ g[..., :k, k:], g[..., k:, :k] @ u_inverse
+    g_lower = g[..., :k, :k].tril(-1) - right @ lu[..., :k, k:].mT
+    g_upper = g[..., :k, :k].triu() - lu[..., k:, :k].mT @ below
+    middle = (lower.mT @ g_lower).tril(-1) + (g_upper @ lu[..., :k, :k].triu().mT).triu()
+    d = cat.call([l_inverse @ middle @ u_inverse, right], -1)
+    d = cat.call([d, below], -2) if m > n else d
+    rows = order.argsort(-1).unsqueeze(-1)
+    return [gather.call(d, -2, rows.expand(d.shape))]

@@ -17,6 +17,7 @@ from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, factor, placed, put_number
 from tallow.ops.gather import along_dim, check_index, check_long, flat_places
 from tallow.ops.indexing import check_places
+from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Index, Result, op
 
 # ------------------------------------------------------------------------------------------------ element by element
@@ -330,7 +331,11 @@ def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> R
     return result.reshape(shape), backward
 
 
-index_fill.moves()
+@index_fill.second(unneeded="g_vector")
+def _(g: Derived, *, dim: int, places: Derived, shape: tuple[int, ...]) -> Gradients:
+    g_vector = g.reshape(shape or (1,))
+    still = index_fill.call(g_vector, dim, places, 0).reshape(shape)
+    return [still, (g - still).sum()]
 
 
 @op("tl Tensor Tensor_", dtypes="keep", reads_per_operand=False)

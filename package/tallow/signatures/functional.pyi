@@ -118,6 +118,9 @@ def glu(input: Tensor, dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
 def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = ..., bias: Tensor | None = ..., eps: builtins.float = ..., *, out: Any = ...) -> Tensor:
     """Normalize each group of channels of one sample over its positions, then scale and shift each channel."""
 
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = ..., bias: Tensor | None = ..., out_dtype: Any = ...) -> Tensor:
+    """Multiply groups of matrices, whose sizes along one dim may differ."""
+
 def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.bool = ..., eps: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
     """Sample from the categorical distribution of `logits` along `dim`, as differentiable weights that sum to one."""
 

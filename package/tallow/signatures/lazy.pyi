@@ -64,6 +64,7 @@ from tallow.compat.settings import get_num_threads as get_num_threads
 from tallow.functions.top_level import grid_sampler as grid_sampler
 from tallow.functions.top_level import grid_sampler_2d as grid_sampler_2d
 from tallow.functions.top_level import grid_sampler_3d as grid_sampler_3d
+from tallow.nn.recurrent_functions import gru as gru
 from tallow.functions.top_level import hinge_embedding_loss as hinge_embedding_loss
 from tallow.functions.top_level import histogramdd as histogramdd
 from tallow.functions.top_level import index_put_ as index_put_
@@ -76,6 +77,8 @@ from tallow.functions.top_level import kl_div as kl_div
 from tallow.functions.top_level import ldexp_ as ldexp_
 from tallow.io import load as load
 from tallow.io import load_checkpoint as load_checkpoint
+from tallow.functions.lobpcg import lobpcg as lobpcg
+from tallow.nn.recurrent_functions import lstm as lstm
 from tallow.functions.top_level import margin_ranking_loss as margin_ranking_loss
 from tallow import masked as masked
 from tallow import models as models
@@ -94,6 +97,8 @@ from tallow.functions.top_level import poisson_nll_loss as poisson_nll_loss
 from tallow import random as random
 from tallow.functions.top_level import range as range
 from tallow.functions.top_level import resize_as_ as resize_as_
+from tallow.nn.recurrent_functions import rnn_relu as rnn_relu
+from tallow.nn.recurrent_functions import rnn_tanh as rnn_tanh
 from tallow.io import save as save
 from tallow.io import save_checkpoint as save_checkpoint
 from tallow.functions.copying import select_copy as select_copy
@@ -187,6 +192,7 @@ __all__ = [
     "grid_sampler",
     "grid_sampler_2d",
     "grid_sampler_3d",
+    "gru",
     "hinge_embedding_loss",
     "histogramdd",
     "index_put_",
@@ -199,6 +205,8 @@ __all__ = [
     "ldexp_",
     "load",
     "load_checkpoint",
+    "lobpcg",
+    "lstm",
     "margin_ranking_loss",
     "masked",
     "models",
@@ -217,6 +225,8 @@ __all__ = [
     "random",
     "range",
     "resize_as_",
+    "rnn_relu",
+    "rnn_tanh",
     "save",
     "save_checkpoint",
     "select_copy",

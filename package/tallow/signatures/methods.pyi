@@ -1064,6 +1064,9 @@ class Methods:
     def new_empty(self, *sizes: Any, size: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
 
+    def new_empty_strided(self, size: Sequence[builtins.int], stride: Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., *, layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
+        """Create a tensor with these strides and uninitialised memory, and the dtype and device of the tensor."""
+
     def new_full(self, size: Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
         """Create a tensor filled with one value, with the dtype and device of the tensor."""
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import tallow
 from tallow.compat.absent import absent
+from tallow.compat.foreach import foreach
 from tallow.compat.stand_in import is_module
 from tallow.compat.torch._C import TensorType
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentTypeError, DeviceError
+from tallow.errors import ArgumentTypeError, DeviceError, MissingNameError
 
 __file__ = tallow.__file__
 PyTorchFileReader = absent("torch.PyTorchFileReader", "torch.load(path, mmap=True) reads only what is used")
@@ -89,6 +90,12 @@ def get_device_module(device: Any = None) -> Any:
     if not is_module(name := f"torch.{kind}"):
         raise DeviceError(f"Device {kind!r} does not have a corresponding module registered as {name!r}")
     return importlib.import_module(name)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_foreach_"):
+        return foreach(name)
+    raise MissingNameError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def typename(obj: Any, /) -> str:

@@ -19,6 +19,8 @@ from tallow.fx.compile.code import Writer
 from tallow.fx.compile.guards import OF_TENSORS, Check, Compared, are_equal
 from tallow.fx.compile.joint import join
 from tallow.fx.compile.recorder import CallRecorder, switch_modes
+from tallow.fx.compile.reuse import fold, reuse
+from tallow.fx.node import Node
 from tallow.tape.modes import mode
 
 NO = object()  # returned by a plan whose conditions do not hold
@@ -43,8 +45,10 @@ class Plan:
         self.graph = recorder.graph
         tensors = {node: x for node, x in recorder.inputs.items() if isinstance(x, Tensor)}
         leaves = {node for node, x in tensors.items() if x._node is None and x._base is None}
+        constants = fold(recorder)
         join(self.graph, recorder.calls, leaves)
         fuse(self.graph, recorder.made)
+        reuse(recorder)
         self.guards = Compared(checks)
         self.has_effects = recorder.has_effects
         code = Writer(self.graph).write()
@@ -53,7 +57,7 @@ class Plan:
             "ndarray": np.ndarray, "same": are_equal, "same_layout": same_layout, "switch_modes": switch_modes,
         }  # fmt: skip
         conditions = _Conditions(recorder, arguments, namespace)
-        self.source = conditions.source(code)
+        self.source = conditions.source(code, constants)
         self.calls = sum(node.op == "call_function" for node in self.graph.nodes)
         filename = f"<tallow plan {next(_numbers)}>"
         linecache.cache[filename] = len(self.source), None, self.source.splitlines(keepends=True), filename
@@ -76,7 +80,7 @@ class _Conditions:
         self.namespace[name] = value
         return name
 
-    def source(self, code: PythonCode) -> str:
+    def source(self, code: PythonCode, constants: dict[Node, Tensor]) -> str:
         """Return the source of the plan's function."""
         recording, inference, autocast, finds_nan = self.recorder.modes_before
         lowered = "is not None" if autocast is None else f"!= {self.constant(autocast)}"
@@ -90,6 +94,7 @@ class _Conditions:
         lines = [f"if {condition}: return NO" for condition in refused]
         lines += list(self._of_inputs())
         lines.append("if not compared(): return NO")
+        lines += [f"{node.name} = {self.constant(value)}" for node, value in constants.items()]
         body = code.src.splitlines()[1:]
         if self.recorder.switches:
             lowered = "None" if autocast is None else f"dict({self.constant(autocast)})"

@@ -87,6 +87,7 @@ class CallRecorder(Recorder):
         self._filled: dict[int, Tensor] = {}  # tensors to which a recorded backward pass gave their gradient
         self._arrays: dict[int, Tensor] = {}
         self.calls: dict[Node, OpCall] = {}
+        self.pure: set[Node] = set()  # without an effect, and the same for the same operands
         self.made: dict[Node, tuple[Any, bool]] = {}  # array, and whether it has no history
 
     @contextmanager
@@ -187,7 +188,7 @@ class CallRecorder(Recorder):
         if op.name in DATA_SHAPED or has_mask:
             return self.give_up(f"calls {op.name}, whose shape depends on values")
         self._unless_failed(op.name, self.check_writes)
-        self._add(op.name, op.call or apply_generally.__get__(op), *given, result)
+        self._add(op.name, op.call or apply_generally.__get__(op), *given, result, op.name not in DRAWS)
         known = self.known.get(id(result))
         call = None if known is None else op_call(op, given, ready, value, result, self.known)
         if known is not None and call is not None:
@@ -223,7 +224,7 @@ class CallRecorder(Recorder):
         has_effect = result is None or writes.last != written or (name in DRAWS and not is_given)
         if has_effect or not is_given:
             self.has_effects = self.has_effects or has_effect
-            self._add(name, function, args, kwargs, result)
+            self._add(name, function, args, kwargs, result, not has_effect)
         return result
 
     def _backward(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -259,7 +260,15 @@ class CallRecorder(Recorder):
         if result is not tensor:
             self._add("detach", Tensor.detach, (tensor,), {}, result)
 
-    def _add(self, name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+    def _add(
+        self,
+        name: str,
+        function: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        result: Any,
+        is_pure: bool = False,
+    ) -> None:
         """Add the node of a call, and take note of what it returned."""
         if mode.tracer is not self:
             return
@@ -270,6 +279,8 @@ class CallRecorder(Recorder):
                 self.modes, self.switches = modes, True
                 self.graph.call_function(switch_modes, modes)
             node = self.graph.create_node("call_function", function, node_args, node_kwargs, name)
+            if is_pure:
+                self.pure.add(node)
             self._take_note(node, result)
 
         self._unless_failed(name, add)
@@ -283,7 +294,9 @@ class CallRecorder(Recorder):
                 self.made[node] = result.array, not result._requires_grad and result._base is None
         elif isinstance(result, list | tuple):
             for i, part in enumerate(result):
-                self._take_note(self.graph.call_function(operator.getitem, (node, i)), part)
+                taken = self.graph.call_function(operator.getitem, (node, i))
+                self.pure |= {taken} if node in self.pure else set()
+                self._take_note(taken, part)
         elif result is not None:
             raise TraceError(f"a result of type {type(result).__name__}")
 

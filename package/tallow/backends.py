@@ -12,7 +12,7 @@ from typing import Any
 from tallow import devices
 from tallow.errors import MissingNameError
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
 
 
 class _Library:
@@ -82,6 +82,15 @@ class _Cuda(_Library):
     enable_mem_efficient_sdp = enable_cudnn_sdp = enable_math_sdp = enable_flash_sdp
 
 
+class _Cpu(_Library):
+    """The queries about the processor."""
+
+    def get_cpu_capability(self) -> str:
+        """Return "DEFAULT": PyTorch's kernels for other capabilities, which programs look for, are not here."""
+        return "DEFAULT"
+
+
+cpu = _Cpu("torch.backends.cpu")
 cudnn = _Library(
     "torch.backends.cudnn", enabled=True, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True
 )

@@ -135,6 +135,7 @@ float8_e5m2fnuz = _packed("float8_e5m2fnuz", "u1", 2)
 float8_e8m0fnu = _packed("float8_e8m0fnu", "u1", 2)
 uint16 = _packed("uint16", "u2", 1)
 qint8, quint8, qint32 = _packed("qint8", "i1", 1), _packed("quint8", "u1", 1), _packed("qint32", "i4", 1)
+quint4x2, quint2x4 = _packed("quint4x2", "u1", 1), _packed("quint2x4", "u1", 1)
 cdouble, cfloat, chalf = complex128, complex64, complex32
 
 ALL = (
@@ -142,7 +143,7 @@ ALL = (
     *(int64, int32, int16, int8, uint32, uint8, bool),
 )
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
-_QUANTIZED = (qint8, quint8, qint32)
+_QUANTIZED = (qint8, quint8, qint32, quint4x2, quint2x4)
 PACKED = (complex32, *FLOAT8, uint16, *_QUANTIZED)
 BY_STORAGE = {d.storage: d for d in (*ALL, uint64, *PACKED)}
 _REAL_OF = {complex128: float64, complex64: float32, complex32: float16}

@@ -267,6 +267,9 @@ def test_copies_and_pickles_keep_class_and_attributes(m: Any) -> None:
     x.unit = "km"
     for y in (copy.copy(x), pickle.loads(pickle.dumps(x))):
         assert (type(y), y.unit, y.tolist()) == (type(x), "km", [1, 1])
+    y = m.zeros(3).as_subclass(type(x))
+    y.__dict__ = x.__dict__
+    assert (y.unit, y.tolist()) == ("km", [0, 0, 0])
 
 
 def test_modules_and_optimizers_take_them(m: Any) -> None:

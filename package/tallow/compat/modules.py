@@ -77,12 +77,13 @@ MODULES = {
     "torch.storage": "tallow.functions.storage",
     "torch.testing": "tallow.testing",
     "torch.types": "tallow.compat.types",
+    "torch.return_types": "tallow.return_types",
     "torch.utils": "tallow.utils",
     "torch.utils.checkpoint": "tallow.utils.checkpoint",
     "torch.utils.data": "tallow.utils.data",
     "torch.version": "tallow.compat.version",
 }
-for _name in ("cuda", "cuda.matmul", "cudnn", "mkl", "mkldnn", "mps", "openmp"):
+for _name in ("cpu", "cuda", "cuda.matmul", "cudnn", "mkl", "mkldnn", "mps", "openmp"):
     MODULES[f"torch.backends.{_name}"] = f"tallow.backends:{_name}"
 for _file in ("clip_grad", "convert_parameters", "fusion", "init", "prune", "rnn", "spectral_norm", "weight_norm"):
     MODULES[f"torch.nn.utils.{_file}"] = f"tallow.nn.utils.{_file}"

@@ -8,9 +8,11 @@ takes a name from the room first. `absent_modules` lists names that can be impor
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -62,6 +64,8 @@ class StandIn(ModuleType):
             value = getattr(home, name, _MISSING)
             if value is _MISSING or isinstance(value, _NO_NAMES):  # a tallow module that PyTorch does not have
                 continue
+            if isinstance(value, type):
+                _resolve_annotations(value)
             if callable(value):
                 _dict_of(self)[name] = value  # faster the next time; other values are settings, which may change
             return value
@@ -90,6 +94,15 @@ class StandIn(ModuleType):
         return sorted(below | {name for name in names if not name.startswith("__")})
 
 
+def _resolve_annotations(cls: type) -> None:
+    """Make the annotations of a class of tallow, strings in its source, objects, as those of PyTorch's classes are."""
+    for base in cls.__mro__:
+        own = inspect.get_annotations(base) if base.__module__.partition(".")[0] == "tallow" else {}
+        if any(isinstance(hint, str) for hint in own.values()):
+            with suppress(NameError):  # of a name for type checkers
+                base.__annotations__ = inspect.get_annotations(base, eval_str=True)
+
+
 _dict_of: Any = vars(ModuleType)["__dict__"].__get__  # of a module, without listing its names
 _MISSING = object()
 _NO_NAMES = (ModuleType, type(annotations))  # torch.jit.annotations is a module, not the statement of that name
@@ -111,7 +124,7 @@ class TorchFinder(MetaPathFinder, Loader):
 
         Raises:  MissingModuleError for a module of PyTorch that tallow does not have
         """
-        if fullname != ROOT and not fullname.startswith(f"{ROOT}."):
+        if not _is_of_torch(fullname):
             return None
         if not is_module(fullname):
             # Without `name=`: with it, `from torch import fx` would replace the message.
@@ -191,7 +204,11 @@ def uninstall_torch() -> None:
 
 
 def _modules_of_torch() -> dict[str, ModuleType]:
-    return {n: module for n, module in sys.modules.items() if n == ROOT or n.startswith(f"{ROOT}.")}
+    return {name: module for name, module in sys.modules.items() if _is_of_torch(name)}
+
+
+def _is_of_torch(name: str) -> bool:
+    return name in (ROOT, "functorch") or name.startswith((f"{ROOT}.", "functorch."))
 
 
 def is_module(path: str) -> bool:

@@ -54,6 +54,14 @@ class _Array:
         tensor.__dict__["array"] = array
 
 
+def _set_attribute(tensor: Tensor, name: str, value: Any) -> None:
+    """Set an attribute. `x.__dict__ = y.__dict__`, which in PyTorch has no values, leaves x its array and history."""
+    if name == "__dict__":
+        own = {key: kept for key, kept in vars(tensor).items() if key == "array" or hasattr(Tensor, key)}
+        value = {key: new for key, new in value.items() if key != "array" and not hasattr(Tensor, key)} | own
+    object.__setattr__(tensor, name, value)
+
+
 @classmethod  # type: ignore[misc]
 def _torch_function(
     cls: type[Tensor],
@@ -94,6 +102,8 @@ def _init_subclass(cls: type[Tensor], **options: Any) -> None:
     if not answers(cls) or isinstance(getattr(cls, "array", None), _Array):
         return
     cls.array = _Array()
+    if _definer(cls, "__setattr__") is object:
+        cls.__setattr__ = _set_attribute  # type: ignore[assignment]
     for name, value in vars(Tensor).items():
         is_private = name.startswith("_") and not name.endswith("__")
         if is_private or name in _OF_THE_OBJECT or _definer(cls, name) is not Tensor:

@@ -230,7 +230,7 @@ def __setitem__(input: Tensor, index: Any, value: Any) -> None:
             target, arrays = input if parsed.plain else apply(getitem, input, tuple(parsed.basic)), parsed.arrays
         if isinstance(value, np.generic):
             value = value.item()
-        if not isinstance(value, Tensor | int | float):
+        if not isinstance(value, Tensor | int | float | complex):
             raise ArgumentTypeError(
                 f"can't assign a {type(value).__name__} to a tensor", hint="convert it first, with tl.tensor(...)"
             )

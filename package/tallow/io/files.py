@@ -21,7 +21,13 @@ from tallow.io.zip_archive import MAGIC as ZIP_MAGIC
 FORMATS = "safetensors, PyTorch's (.pt, .pth), .npz, .npy, .gguf, llama2c's .bin"
 
 
-def save(obj: Any, f: Path | BinaryIO) -> None:
+def save(
+    obj: Any,
+    f: Path | BinaryIO,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
     """Save `obj` in the format of the path's extension; in PyTorch's for other extensions and file objects.
 
         .safetensors   a dict of tensors
@@ -29,7 +35,7 @@ def save(obj: Any, f: Path | BinaryIO) -> None:
         .npz           a dict of tensors
         .npy           a tensor
         others         PyTorch's zip format: tensors, plain values, and containers of them; or any object that has a
-                       pickle, which `load(weights_only=False)` reads
+                       pickle, which `load(weights_only=False)` reads; always with the pickle's protocol 2
 
     A file is replaced atomically at the end, or the file that a link names; after an error it is unchanged. A device, a
     pipe, and a file that the system does not let replace are written over at the end.
@@ -86,8 +92,8 @@ def load(
     Raises:  OSError if a path cannot be read; CheckpointError if the file is truncated, malformed, or in an unknown
         format, or contains unsupported values
     """
-    if pickle_module is not None:
-        raise ArgumentTypeError("load: pickle_module is not supported: pickles are never run", hint="omit it")
+    if getattr(pickle_module, "__name__", "pickle") != "pickle":
+        raise ArgumentTypeError("load: pickle_module can be the standard library's only", hint="omit it")
     if device is not None:
         if map_location is not None:
             raise ArgumentTypeError("load: map_location and device mean the same", hint="pass one of them")

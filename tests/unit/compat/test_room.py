@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+import typing
 import zipfile
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -150,3 +152,58 @@ def test_a_device_has_a_module(torch: Any) -> None:
     with pytest.raises(RuntimeError, match="does not have a corresponding module"):
         torch.get_device_module("meta")
     assert torch.Stream is torch.cuda.Stream
+
+
+def test_annotations_of_classes_are_objects(torch: Any) -> None:
+    for cls in (torch.nn.MSELoss, torch.nn.Linear, torch.nn.Embedding):
+        assert all(not isinstance(hint, str) for hint in cls.__annotations__.values())
+    loss = torch.nn.CrossEntropyLoss()
+    assert typing.get_type_hints(loss, globalns={})["weight"] == (tl.Tensor | None)
+
+
+def test_weak_keys_are_compared_by_identity(torch: Any) -> None:
+    x, y = torch.ones(2), torch.ones(2)
+    known = torch.utils.weak.WeakIdKeyDictionary()
+    known[x] = 1
+    known[y] = 2
+    assert (known[x], known[y], len(known), torch.zeros(1) in known) == (1, 2, 2, False)
+    del x
+    assert [key is y for key in known] == [True]
+    assert len(known) == 1
+
+
+def test_an_iterator_of_another_loader(torch: Any) -> None:
+    dataloader = torch.utils.data.dataloader
+    loader = SimpleNamespace(
+        dataset=[1, 2], _dataset_kind=dataloader._DatasetKind.Iterable, _index_sampler=[0, 0], _auto_collation=False,
+        collate_fn=lambda x: x * 10, drop_last=False, generator=None, pin_memory=False,
+    )  # fmt: skip
+    iterator = dataloader._SingleProcessDataLoaderIter(loader)
+    assert list(iterator) == [10, 20]
+    assert isinstance(iterator, dataloader._SingleProcessDataLoaderIter)
+
+
+def test_a_context_decorates(torch: Any) -> None:
+    entered = []
+
+    class Note(torch.utils._contextlib._NoParamDecoratorContextManager):  # type: ignore[misc,name-defined]
+        def __enter__(self) -> None:
+            entered.append(1)
+
+        def __exit__(self, *exc_info: object) -> None:
+            entered.append(-1)
+
+    @Note
+    def f(x: int) -> int:
+        return x + sum(entered)
+
+    assert (f(3), Note()(f)(1), sum(entered)) == (4, 3, 0)
+
+
+def test_convolution_by_its_core_op(torch: Any) -> None:
+    x, w = torch.randn(1, 2, 5), torch.randn(3, 2, 3)
+    y = torch.ops.aten.convolution(x, w, None, [1], [1], [1], False, [0], 1)
+    assert torch.equal(y, torch.nn.functional.conv1d(x, w, padding=1))
+    functorch = importlib.import_module("torch._C._functorch")
+    assert not functorch.is_batchedtensor(x)
+    assert torch.vmap(lambda row: row * functorch.is_batchedtensor(row))(x).tolist() == x.tolist()

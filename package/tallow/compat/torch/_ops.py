@@ -55,8 +55,8 @@ class OpOverloadPacket:
         return self._function(*args, **kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:
-        if name.startswith("__"):
-            raise MissingNameError(f"'OpOverloadPacket' {self!r} has no attribute {name!r}")
+        if name.startswith("_"):  # as of an object that copy has not filled yet
+            raise MissingNameError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._overloads.setdefault(name, OpOverload(self, name))
 
     def __repr__(self) -> str:

@@ -178,17 +178,6 @@ def _parse_to(
 
 
 _nn = SimpleNamespace(_parse_to=_parse_to)
-_functorch = SimpleNamespace(
-    is_batchedtensor=lambda tensor: False,
-    is_legacy_batchedtensor=lambda tensor: False,
-    is_gradtrackingtensor=lambda tensor: False,
-    is_functorch_wrapped_tensor=lambda tensor: False,
-    get_unwrapped=lambda tensor: tensor,
-    maybe_get_level=lambda tensor: -1,
-    peek_interpreter_stack=lambda: None,
-    _add_batch_dim=absent("torch._C._functorch._add_batch_dim", "use torch.func.vmap"),
-    _remove_batch_dim=absent("torch._C._functorch._remove_batch_dim", "use torch.func.vmap"),
-)
 TensorType, FloatType, IntType = (
     absent(f"torch._C.{name}", "it is a type of TorchScript; use torch.Tensor")
     for name in ("TensorType", "FloatType", "IntType")

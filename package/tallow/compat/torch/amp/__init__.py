@@ -1,0 +1,1 @@
+"""Names of `torch.amp` that tallow itself does not have."""

@@ -39,7 +39,7 @@ LONG_VECTORS = (
 # Loops that are unrolled by hand, or do not matter: unrolled further, they take more memory and no less time.
 UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
-    *("max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c", "select_f32.c"),
+    *("csr_f32.c", "csr_f64.c", "max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c", "select_f32.c"),
 )
 TARGETS = ("wasm", "native", "aarch64-linux")
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64

@@ -74,6 +74,11 @@ from tallow.ops.memory_format import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from tallow.random import Generator, manual_seed
@@ -153,6 +158,11 @@ __all__ = [
     "set_grad_enabled",
     "set_printoptions",
     "short",
+    "sparse_bsc",
+    "sparse_bsr",
+    "sparse_coo",
+    "sparse_csc",
+    "sparse_csr",
     "special",
     "strided",
     "tensor",
@@ -240,6 +250,11 @@ LAZY |= {name: f"tallow.nn.recurrent_functions:{name}" for name in ("lstm", "gru
 LAZY["lobpcg"] = "tallow.functions.lobpcg:lobpcg"
 LAZY |= {name: f"tallow.compat.settings:{name}" for name in _SETTINGS.split()}
 LAZY |= {name: f"tallow.functions.low_rank:{name}" for name in ("pca_lowrank", "svd_lowrank")}
+LAZY |= {
+    f"sparse_{kind}_tensor": f"tallow.sparse.creation:sparse_{kind}_tensor"
+    for kind in ("bsc", "bsr", "compressed", "coo", "csc", "csr")
+}
+LAZY |= {"sparse": "tallow.sparse", "spmm": "tallow.sparse.products:mm"}
 LAZY |= {name: f"tallow.compat.typed_tensors:{name}" for name in _TYPED_TENSORS.split()}
 newaxis = None
 __all__ += ["newaxis"]

@@ -44,10 +44,21 @@ def quantized_linear(m: Any, x: Any, codes: Any, bias: Any) -> Any:
     return apply(multiplied_by_blocks, x, BlockMatrix(blocks.array, "Q8_0"), bias)
 
 
+def csr_matmul(m: Any, values: Any, dense: Any) -> Any:
+    """Multiply a matrix (3, 4) with entries in the columns 1, 3 and 1; 0; and none."""
+    if is_tallow(m):
+        rows, cols = (m.tensor(x, device=dense.device) for x in ([0, 3, 4, 4], [1, 3, 1, 0]))
+        return apply(OPS["csr_matmul"], values, dense, rows, cols)
+    zero = values[:1] * 0
+    first = m.cat([zero, values[:1] + values[2:3], zero, values[1:2]])
+    return m.stack([first, m.cat([values[3:], zero, zero, zero]), m.cat([zero] * 4)]) @ dense
+
+
 def scaled_mask(m: Any, x: Any, keep: Any, scale: float) -> Any:
     return apply(OPS["scaled_mask"], x, keep, scale) if is_tallow(m) else x * keep * scale
 
 
+case("csr_matmul", csr_matmul, normal(4), normal(4, 3))
 case(
     "rotary",
     lambda m, x, a: rotary(m, x, a.to(x.dtype).cos(), a.to(x.dtype).sin(), True),

@@ -20,7 +20,7 @@ LAYERS = (
     ("ops",),
     ("tape",),
     ("core",),
-    ("autograd", "fft", "functions", "linalg", "masked", "random", "signal", "special"),
+    ("autograd", "fft", "functions", "linalg", "masked", "random", "signal", "sparse", "special"),
     ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
     (
         *("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "export", "func", "fused", "fx"),

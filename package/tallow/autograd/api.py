@@ -281,7 +281,7 @@ def grad(
     for i, (tensor, place) in enumerate(zip(inputs, places, strict=True)):
         arrived = found.get(place)
         if arrived is not None:
-            g = arrived.to(tensor.dtype) if create_graph else tensor._like(arrived)
+            g = tensor._of_gradient(arrived) if create_graph else tensor._like(arrived)
         elif materialize_grads or place in found:
             g = tensor._like(array_module(tensor.array).zeros(tensor.array.shape, np.float32))
         elif allow_unused:

@@ -73,6 +73,7 @@ MODULES = {
     "torch.optim.lr_scheduler": "tallow.optim.lr_scheduler",
     "torch.optim.swa_utils": "tallow.optim.swa_utils",
     "torch.random": "tallow.random",
+    "torch.sparse": "tallow.sparse",
     "torch.special": "tallow.special",
     "torch.storage": "tallow.functions.storage",
     "torch.testing": "tallow.testing",
@@ -105,7 +106,7 @@ for _file in _FILES_OF_DISTRIBUTIONS.split():
     MODULES[f"torch.distributions.{_file}"] = "tallow.distributions"
 for _file in ("dataloader", "dataset", "distributed", "sampler"):
     MODULES[f"torch.utils.data.{_file}"] = f"tallow.data.{_file}"
-_OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam optimizer radam rmsprop rprop sgd"
+_OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam optimizer radam rmsprop rprop sgd sparse_adam"
 for _file in _OPTIMIZERS.split():
     MODULES[f"torch.optim.{_file}"] = f"tallow.optim.{'adam' if _file == 'adamw' else _file}"
 
@@ -140,5 +141,3 @@ OWN = {
 }
 for _hook in ("forward_hook", "forward_pre_hook", "full_backward_hook", "full_backward_pre_hook"):
     OWN[f"torch.nn.modules.module.register_module_{_hook}"] = f"tallow.nn.hooks:register_module_{_hook}"
-for _layout in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
-    OWN[f"torch.{_layout}"] = f"tallow.compat.layouts:{_layout}"

@@ -83,7 +83,11 @@ def _answer(
     frame: FrameType | None, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Return the answer to a call that was made in a frame, or between it and the user's function."""
-    arguments = [x for x in _leaves((args, kwargs)) if answers(type(x)) and not is_off(x)]
+    leaves = [*_leaves((args, kwargs))]
+    for x in leaves:
+        if isinstance(x, Tensor) and x._answer is not None:  # a sparse tensor, which has no array
+            return x._answer(function, args, kwargs)
+    arguments = [x for x in leaves if answers(type(x)) and not is_off(x)]
     if not arguments and mode.batching is None:
         return NotImplemented
     if is_called_by_array_code(frame):

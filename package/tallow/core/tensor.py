@@ -37,6 +37,7 @@ from tallow.ops.memory_format import (
     strided,
 )
 from tallow.ops.memory_format import layout as Layout
+from tallow.ops.sparse import RowGradient
 from tallow.ops.table import OPS
 from tallow.tape.graph import Node, Output, refresh_view
 from tallow.tape.hooks import NodeHooks, RemovableHandle, run_hooks
@@ -81,6 +82,7 @@ class Tensor(Methods):
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _post_hooks: dict[int, Callable[[Tensor, Tensor], Any]] | None = None  # called with the leaf and the gradient
     _retained: RemovableHandle | None = None  # of a tensor that is no leaf and keeps its gradient
+    _answer: Callable[..., Any] | None = None  # of a sparse tensor: computes functions that fail for lack of an array
     _end: Callable[[], Any] | None = None  # a weak reference to the `AccumulateGrad` of a leaf
 
     __array_priority__ = 1000  # so that numpy_array + tensor calls the tensor's operator
@@ -137,7 +139,7 @@ class Tensor(Methods):
 
     @property
     def layout(self) -> Layout:
-        """The layout of the elements: always `strided`, dense."""
+        """The layout of the elements: `strided`, dense."""
         return strided
 
     @property
@@ -171,7 +173,7 @@ class Tensor(Methods):
         return devices.device_type_of(self.array) == "meta"
 
     # Kinds of tensors that tallow does not have; programs written for PyTorch check these.
-    is_sparse = is_quantized = is_nested = is_mps = is_mkldnn = is_xpu = False
+    is_sparse = is_sparse_csr = is_quantized = is_nested = is_mps = is_mkldnn = is_xpu = False
 
     def size(self, dim: int | None = None) -> Any:
         """Return the shape, or the size of one dim."""
@@ -484,7 +486,7 @@ class Tensor(Methods):
         if value is not None:
             if not isinstance(value, Tensor):
                 raise ArgumentTypeError(f"grad must be a Tensor or None, not {type(value).__name__}")
-            if value.array.shape != self.array.shape or value.array.dtype != self.array.dtype:
+            if value.shape != self.shape or value.dtype is not self.dtype:
                 raise ShapeError(
                     f"grad of {self.dtype} {tuple(self.shape)} cannot be {value.dtype} {tuple(value.shape)}"
                 )
@@ -590,6 +592,8 @@ class Tensor(Methods):
 
     def _like(self, g: Array) -> Tensor:
         """Return a gradient array as a tensor of this tensor's dtype."""
+        if type(g) is RowGradient:
+            return RowGradient.as_tensor(g).to(self.dtype)
         return wrap(dtypes.cast(_array_of(g), self.dtype))
 
     def _accumulate(self, g: Array, owned: builtins.bool) -> Tensor:
@@ -600,13 +604,17 @@ class Tensor(Methods):
         """
         array = g
         if type(g) is not np.ndarray or g.dtype is not self.array.dtype:
+            if type(g) is RowGradient:
+                return self._add_sparse(self._like(g))
             g = _array_of(g)
             array = dtypes.cast(g, self.dtype)
         grad = wrap(array if owned or array is not g else array.copy())
         is_seen = self._node is None and self._hooks
         if is_seen:
             grad = run_hooks(self._hooks or {}, grad)
-        if self._grad is None:
+        if self._grad is not None and self._grad.is_sparse:
+            self._grad = grad + self._grad
+        elif self._grad is None:
             self._grad = wrap(grad.array.copy()) if is_seen else grad  # a hook may keep what it has seen
         else:
             total = self._grad.array
@@ -617,6 +625,20 @@ class Tensor(Methods):
         if self._post_hooks:
             self._run_post_hooks(grad)
         return grad
+
+    def _add_sparse(self, grad: Tensor) -> Tensor:
+        """Add a sparse gradient to `.grad`."""
+        if self._node is None and self._hooks:
+            grad = run_hooks(self._hooks, grad)
+        total = self._grad
+        self._grad = grad if total is None else total + grad
+        if self._post_hooks:
+            self._run_post_hooks(grad)
+        return grad
+
+    def _of_gradient(self, g: Tensor) -> Tensor:
+        """Return a gradient with a graph, of this tensor's dtype."""
+        return g.to(self.dtype)
 
     if TYPE_CHECKING:  # added to the class by public_api.py
 

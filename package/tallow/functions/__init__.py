@@ -34,4 +34,5 @@ from tallow.functions import (
     spectra,
     statistics,
     storage,
+    to_sparse,
 )

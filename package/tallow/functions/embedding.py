@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
 from tallow import devices
@@ -35,22 +37,26 @@ def embedding(
         padding_idx: this row gets no gradient.
         max_norm: the rows looked up are first shortened, in `weight` itself, to at most this `norm_type` norm.
         scale_grad_by_freq: divide the gradient of a row by the number of its uses.
+        sparse: the gradient of a leaf is a sparse tensor of the rows that were used; see `tallow.sparse`.
 
     Shapes:  input (*) of int64 or int32, weight (V, D) -> (*, D)
-    Raises:  DimensionError for an index outside the table; UnsupportedError for `sparse`
+    Raises:  DimensionError for an index outside the table; UnsupportedError for `sparse` with `scale_grad_by_freq`
     """
-    refuse_sparse("embedding", sparse)
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"embedding: input must be a Tensor of indices, not {type(input).__name__}")
     if max_norm is not None:
         shorten_rows("embedding", weight, input, max_norm, norm_type)
-    return embedding_op.call(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq)
-
-
-def refuse_sparse(name: str, sparse: bool) -> None:
-    """Raise UnsupportedError for sparse=True. Optimizers skip the rows that a sparse gradient lacks, even momentum."""
     if sparse:
-        raise UnsupportedError(f"{name}: sparse=True is not supported, gradients are dense", hint="omit it")
+        sparse = prepare_sparse("embedding", weight, scale_grad_by_freq)
+    return embedding_op.call(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
+
+
+def prepare_sparse(name: str, weight: Tensor, scale_grad_by_freq: bool) -> bool:
+    """Load sparse tensors. Return whether the gradient of a table can be sparse: only a leaf takes it."""
+    if scale_grad_by_freq:
+        raise UnsupportedError(f"{name}: scale_grad_by_freq does not support sparse gradients", hint="use one of them")
+    import_module("tallow.sparse")
+    return weight._base is None and weight.is_leaf
 
 
 def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
@@ -93,9 +99,8 @@ def embedding_bag(
         max_norm, norm_type, scale_grad_by_freq, sparse: as for `embedding`.
 
     Shapes:  input (B, n), or (n) with offsets (B), weight (V, D) -> (B, D); an empty bag gives zeros
-    Raises:  UnsupportedError for `sparse`
+    Raises:  UnsupportedError for `sparse` with mode "max" or `scale_grad_by_freq`
     """
-    refuse_sparse("embedding_bag", sparse)
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"embedding_bag: mode has to be one of sum, mean or max, got {mode!r}")
     if weight.ndim != 2:
@@ -109,12 +114,16 @@ def embedding_bag(
                 f"input {tuple(input.shape)}"
             )
         per_sample_weights = per_sample_weights.reshape(-1)
+    if sparse and mode == "max":
+        raise UnsupportedError("embedding_bag: mode 'max' does not support sparse gradients", hint="sparse=False")
+    if sparse:
+        sparse = prepare_sparse("embedding_bag", weight, scale_grad_by_freq)
     bags, count = _bags(input, offsets, include_last_offset)
     if max_norm is not None:
         shorten_rows("embedding_bag", weight, input, max_norm, norm_type)
     return apply(
         embedding_bag_op, weight, per_sample_weights, input.array.reshape(-1), bags,
-        count=count, mode=mode, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq,
+        count=count, mode=mode, padding_idx=padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from tallow.errors import UnsupportedError
 
 def _no_sparse(name: str, layout: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{name} expected {layout} tensor layout but got Strided", hint="all tensors of tallow are dense"
+        f"{name} expected {layout} tensor layout but got Strided", hint="convert the tensor with to_sparse()"
     )
 
 

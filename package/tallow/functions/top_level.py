@@ -20,7 +20,6 @@ from tallow.functions import embedding as lookups
 from tallow.functions import normalization as norms
 from tallow.functions.pooling import adaptive_max_pool1d_with_indices
 from tallow.ops.channel_normalization import group_norm
-from tallow.ops.embedding import embedding as embedding_op
 from tallow.ops.normalization import layer_norm
 from tallow.ops.padding import pad as pad_op
 from tallow.ops.rounding import fake_quantize
@@ -315,9 +314,8 @@ def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """See `nn.functional.embedding`, which has the indices before the weight. A padding_idx of -1 is none."""
-    lookups.refuse_sparse("embedding", sparse)
     padding = None if padding_idx < 0 else padding_idx
-    return apply(embedding_op, indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq)
+    return lookups.embedding(indices, weight, padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:

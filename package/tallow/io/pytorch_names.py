@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Mapping
+from importlib import import_module
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -22,12 +23,14 @@ from tallow import devices, dtypes
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array, Dtype
-from tallow.errors import CheckpointError
+from tallow.errors import CheckpointError, ShapeError
 from tallow.io.elements import as_elements
 from tallow.io.pickle_budget import ELEMENT, Budget, KeyGuard
 from tallow.io.safe_globals import set_attributes
 from tallow.io.unpickler import Function
 from tallow.nn.parameter import Parameter
+from tallow.ops.memory_format import layout as Layout
+from tallow.ops.memory_format import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
 
 MAX_DIMENSIONS = 64  # as in NumPy
 MAX_BYTES = int(np.iinfo(np.intp).max)  # size of an array, counted as if no stride were 0
@@ -46,6 +49,7 @@ STORAGES = {
     "ComplexFloatStorage": dtypes.complex64,
     "ComplexDoubleStorage": dtypes.complex128,
 }
+SPARSE_LAYOUTS = (sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)
 UNTYPED = "UntypedStorage"  # raw bytes, for dtypes introduced after typed storages
 STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
 
@@ -265,6 +269,34 @@ def _parameter_with_state(budget: Budget, data: Any, requires_grad: Any, hooks: 
     return _with_attributes(budget, _parameter(budget, data, requires_grad, hooks), state)
 
 
+def _layout(budget: Budget, name: Any) -> Layout:
+    layouts = {f"torch.{x.name}": x for x in SPARSE_LAYOUTS}
+    _require(type(name) is str and name in layouts, f"a layout {name!r:.40}")
+    return layouts[name]
+
+
+def _sparse_tensor(budget: Budget, layout: Any, parts: Any) -> Tensor:
+    """Return a sparse tensor from its places, values, size and, of the COO layout, whether it is coalesced."""
+    _require(isinstance(layout, Layout) and type(parts) is tuple, "a sparse tensor without a layout")
+    count = 2 if layout is sparse_coo else 3
+    tensors, rest = parts[:count], parts[count:]
+    is_valid = len(tensors) == count and all(isinstance(x, Tensor) and x.layout is strided for x in tensors)
+    flags = rest[1:]
+    _require(
+        is_valid and 0 < len(rest) < 3 and all(type(x) is bool for x in flags), "a sparse tensor without its parts"
+    )
+    _require(type(rest[0]) is Size and all(map(is_count, rest[0])), "a sparse tensor without a size")
+    _require(all(x.dtype in (dtypes.int64, dtypes.int32) for x in tensors[:-1]), "places that are not integers")
+    budget.pay(sum(x.nbytes for x in tensors[:-1]))  # for checking them
+    creation: Any = import_module("tallow.sparse.creation")
+    try:
+        if layout is sparse_coo:
+            return creation.sparse_coo_tensor(*tensors, rest[0], is_coalesced=any(flags))
+        return creation.sparse_compressed_tensor(*tensors, rest[0], layout=layout)
+    except ShapeError as error:
+        raise CheckpointError(f"a sparse tensor whose parts do not fit: {error}") from error
+
+
 def _from_type(budget: Budget, function: Any, kind: Any, arguments: Any, state: Any) -> Tensor:
     """Return a tensor with saved attributes."""
     _require(
@@ -381,6 +413,8 @@ FUNCTIONS = (
     Function("torch._utils._rebuild_tensor", _tensor, 4, 4),
     Function("torch._utils._rebuild_tensor_v2", _tensor_v2, 6, 7),
     Function("torch._utils._rebuild_tensor_v3", _tensor_v3, 7, 8),
+    Function("torch._utils._rebuild_sparse_tensor", _sparse_tensor, 2, 2),
+    Function("torch.serialization._get_layout", _layout, 1, 1),
     Function("torch._utils._rebuild_parameter", _parameter, 3, 3),
     Function("torch._utils._rebuild_parameter_with_state", _parameter_with_state, 4, 4),
     Function("torch._tensor._rebuild_from_type_v2", _from_type, 4, 4),

@@ -20,6 +20,7 @@ from tallow.io.pytorch_names import STORAGE_OF, UNTYPED
 from tallow.io.source import Path
 from tallow.io.zip_archive import ZipWriter
 from tallow.nn.parameter import Parameter
+from tallow.ops.memory_format import strided
 
 FOLDER = "archive"
 VERSION = b"3\n"
@@ -136,6 +137,11 @@ class _Storage:
         return devices.backend_of(flat).to_host(flat).data.cast("B")
 
 
+def _parts(tensor: Any) -> tuple[Tensor, ...]:
+    """Return the tensors that a sparse tensor consists of: its places and its values."""
+    return (*tensor.places, tensor.entries)
+
+
 class _Plan:
     """The storages to write for `value`, and the position of each tensor in them."""
 
@@ -152,12 +158,21 @@ class _Plan:
         self.pickle = dump(value, self.tensor)
 
     def _collect(self, tensor: Tensor) -> Call:
+        if tensor.layout is not strided:
+            for part in _parts(tensor):
+                self._collect(part)
+            return Call((Global(("torch", "Tensor")),))
         self._spans[id(tensor)] = _Span(tensor)
         return Call((Global(("torch", "Tensor")),))
 
     def tensor(self, tensor: Tensor) -> Call:
         """Return the call that rebuilds `tensor`."""
         hooks = Call((Global(("collections", "OrderedDict")),))
+        if tensor.layout is not strided:
+            layout = Call((Global(("torch.serialization", "_get_layout")), f"torch.{tensor.layout.name}"))
+            parts: list[Any] = [self._rebuild(part, False, hooks) for part in _parts(tensor)]
+            flags = (tensor.is_coalesced(),) if tensor.is_sparse else ()
+            return Call((Global(("torch._utils", "_rebuild_sparse_tensor")), layout, (*parts, tensor.shape, *flags)))
         is_parameter = isinstance(tensor, Parameter)
         rebuild = self._rebuild(tensor, tensor.requires_grad and not is_parameter, hooks)
         if is_parameter:

@@ -7,7 +7,6 @@ from typing import Any
 from tallow.autograd import no_grad
 from tallow.core.tensor import Tensor
 from tallow.errors import FailedAssertionError, ShapeError
-from tallow.functions.embedding import refuse_sparse
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
@@ -35,7 +34,6 @@ class _EmbeddingTable(Module):
         dtype: Any,
     ) -> None:
         super().__init__()
-        refuse_sparse(type(self).__name__, sparse)
         name = type(self).__name__
         num_embeddings, embedding_dim = as_int(num_embeddings, name), as_int(embedding_dim, name)
         padding_idx = None if padding_idx is None else as_int(padding_idx, name)
@@ -74,7 +72,6 @@ class Embedding(_EmbeddingTable):
         scale_grad_by_freq: divide the gradient of a row by its count in the batch.
 
     Shapes:  input (*) of integers -> (*, embedding_dim);  weight (num_embeddings, embedding_dim)
-    Raises:  UnsupportedError for sparse=True: gradients are dense
     """
 
     def __init__(

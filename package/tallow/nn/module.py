@@ -13,7 +13,7 @@ from tallow.nn.hooks import GLOBAL_HOOKS, STRUCTURE, Hooked
 from tallow.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 from tallow.nn.registered import names_of_class, provide
 from tallow.nn.stateful import Stateful
-from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format
+from tallow.ops.memory_format import CHANNELS_LAST_NDIM, memory_format, preserve_format, strided
 
 M = TypeVar("M", bound="Module")
 
@@ -375,6 +375,8 @@ class Module(Hooked, Stateful):
         target = None if device is None else devices.device(device)
 
         def convert(tensor: Tensor) -> Tensor:
+            if tensor.layout is not strided:
+                return tensor.to(target or tensor.device, dtype if tensor.is_floating_point() else None)
             array = tensor.array if target is None else devices.move(tensor.array, target)
             result = wrap(dtypes.cast(array, dtype) if dtype is not None and tensor.is_floating_point() else array)
             if memory_format in (None, preserve_format):

@@ -9,6 +9,7 @@ from tallow import devices, dtypes
 from tallow.core.apply import is_writable
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, CheckpointError, DeviceError
+from tallow.ops.memory_format import strided
 from tallow.tape.graph import note_write
 
 
@@ -87,6 +88,9 @@ def assign_value(tensor: Tensor, value: Tensor, share_memory: bool) -> None:
         raise DeviceError(
             "load_state_dict: the module is on device 'meta' and has no memory to copy into", hint="pass assign=True"
         )
+    if tensor.layout is not strided:
+        tensor.copy_(value)
+        return
     source = devices.move(dtypes.cast(value.array, tensor.dtype), tensor.device)
     if not is_writable(tensor.array):
         tensor.array = source.copy()

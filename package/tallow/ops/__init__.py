@@ -64,6 +64,7 @@ from tallow.ops import (
     shape,
     softmax,
     sorting,
+    sparse,
     special,
     strided,
     trigonometry,

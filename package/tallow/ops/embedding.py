@@ -11,6 +11,7 @@ from tallow.ops.accumulate import add_at
 from tallow.ops.gather import check_index_dtype
 from tallow.ops.indexing import check_places
 from tallow.ops.second_order import Derived, Gradients, Unread
+from tallow.ops.sparse import RowGradient
 from tallow.ops.table import Array, Index, Result, op
 
 INT64 = np.dtype(np.int64)
@@ -44,11 +45,17 @@ def _looked_up(input: Index, weight: Array, padding_idx: int | None) -> Array:
 
 @op("", dtypes="keep", value=_looked_up, batched="itself")
 def embedding(
-    input: Index, weight: Array, padding_idx: int | None = None, *, scale_grad_by_freq: bool = False
+    input: Index,
+    weight: Array,
+    padding_idx: int | None = None,
+    *,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Result:
     """Return y = weight[input]. The row `padding_idx` gets no gradient.
 
     Args:    scale_grad_by_freq: divide the gradient of each row by the number of its occurrences in input
+             sparse: the gradient has the rows that were used only
     Shapes:  input (*) of integers, weight (V, D) -> (*, D)
     Raises:  on the CPU, DimensionError for an index outside the table; undefined on other devices
     """
@@ -58,6 +65,8 @@ def embedding(
 
     def backward(g: Array) -> tuple[Array]:
         flat = input.reshape(-1)
+        if sparse:
+            return (_gradient_of_rows(flat, g.reshape(flat.size, width), (rows, width), padding_idx),)
         table = run("add_rows", g.reshape(flat.size, width), flat, rows, padding_idx)
         if scale_grad_by_freq:
             uses = array_module(g).zeros(rows, np.int64)
@@ -68,7 +77,14 @@ def embedding(
     return value, backward
 
 
-@embedding.second(unneeded="rows width")
+def _gradient_of_rows(flat: Array, g: Array, shape: tuple[int, int], padding_idx: int | None) -> RowGradient:
+    if padding_idx is not None:
+        kept = flat != padding_idx
+        flat, g = flat[kept], g[kept]
+    return RowGradient(flat.astype(INT64), g, shape)
+
+
+@embedding.second(unneeded="rows width sparse")
 def _(g: Derived, *, input: Derived, weight: Unread, padding_idx: int | None, scale_grad_by_freq: bool) -> Gradients:
     if scale_grad_by_freq:
         raise UnsupportedError("embedding: with scale_grad_by_freq=True its gradient cannot be differentiated")

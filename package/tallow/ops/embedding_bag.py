@@ -8,6 +8,7 @@ from tallow.devices import array_module
 from tallow.kernels import run
 from tallow.ops.adaptive_pooling import argmax_of_windows
 from tallow.ops.embedding import check_indices, check_padding_idx
+from tallow.ops.sparse import RowGradient
 from tallow.ops.table import Array, Index, Result, op
 
 
@@ -22,6 +23,7 @@ def embedding_bag(
     mode: str,
     padding_idx: int | None = None,
     scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Result:
     """Gather the rows weight[input[n]] into `count` bags, and reduce each bag. Bag numbers do not decrease.
 
@@ -45,6 +47,8 @@ def embedding_bag(
             d_rows = d_rows / xp.bincount(input.astype(np.intp), minlength=table_rows)[input][:, None].astype(
                 d_rows.dtype
             )
+        if sparse:
+            return RowGradient(input.astype(np.int64), d_rows, weight.shape)
         return run("add_rows", d_rows, input, table_rows, None)
 
     if mode == "max":

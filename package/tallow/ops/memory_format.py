@@ -31,7 +31,7 @@ channels_last_3d = memory_format("channels_last_3d")  # the same for (N, C, D, H
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class layout:
-    """The type of the `layout` argument of functions that create tensors. There is one: `strided`, dense."""
+    """The type of `Tensor.layout`: `strided` for dense tensors, and those of sparse ones, see `tallow.sparse`."""
 
     name: str
 
@@ -43,6 +43,11 @@ class layout:
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
 
 CHANNELS_LAST_NDIM = {channels_last: 4, channels_last_3d: 5}
 CHANNELS_LAST_OF = {ndim: format for format, ndim in CHANNELS_LAST_NDIM.items()}

@@ -7,6 +7,7 @@ from typing import Any
 
 from tallow.devices import array_module
 from tallow.dtypes import Array
+from tallow.errors import GraphError
 from tallow.optim.moments import begin, count, descent
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.options import check_not_negative
@@ -52,10 +53,23 @@ class Adagrad(Optimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    def update_rows(self, param: Array, rows: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
+        if group["weight_decay"]:
+            raise GraphError("weight_decay option is not compatible with sparse gradients", hint="weight_decay=0")
+        if not state:
+            self._begin(state, param, group)
+        whole, total = param[rows], state["sum"][rows]
+        self.update(whole, grad, state | {"sum": total}, group)
+        param[rows], state["sum"][rows] = whole, total
+
+    @staticmethod
+    def _begin(state: dict[str, Array], param: Array, group: Group) -> None:
+        begin(state, param, "sum")
+        state["sum"][...] = group["initial_accumulator_value"]
+
     def update(self, param: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
         if not state:
-            begin(state, param, "sum")
-            state["sum"][...] = group["initial_accumulator_value"]
+            self._begin(state, param, group)
         step = count(state)
         grad = descent(param, grad, group)
         total = state["sum"]

@@ -20,7 +20,7 @@ from tallow.core.apply import check_writable
 from tallow.core.tensor import Tensor, wrap
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import HALVES, Array
-from tallow.errors import ArgumentError, ArgumentTypeError, warn
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, warn
 from tallow.ops.complex_numbers import view_as_complex, view_as_real
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.optim.saved_state import Group as Group
@@ -152,7 +152,10 @@ class Optimizer(SavedState):
         try:
             for group in self.param_groups:
                 for params in _group_by_device(group["params"]):
-                    self._update_all(params, group)
+                    if params[0].grad.is_sparse:  # type: ignore[union-attr]
+                        self._update_rows_of(params, group)
+                    else:
+                        self._update_all(params, group)
         finally:
             restore_warnings(token)
         return loss
@@ -173,6 +176,33 @@ class Optimizer(SavedState):
                 self._update_half(param, grad, state, group)
             else:
                 self.update(param, grad, state, group)
+
+    def update_rows(self, param: Array, rows: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
+        """Update one parameter from a sparse gradient, which has values in some rows of the table.
+
+        Shapes:  rows (N,), ascending without repetition, grad (N, ...)
+        Raises:  GraphError for optimizers that take no sparse gradients
+        """
+        name = type(self).__name__
+        hint = ", please consider SparseAdam instead" if name in ("Adam", "AdamW") else ""
+        raise GraphError(f"{name} does not support sparse gradients{hint}", hint="use SGD, Adagrad or SparseAdam")
+
+    def _update_rows_of(self, params: list[Tensor], group: Group) -> None:
+        """Update parameters from sparse gradients."""
+        for param in params:
+            grad: Any = param.grad.coalesce()  # type: ignore[union-attr]
+            check_writable(param, type(self).__name__)
+            if grad.sparse_dim() != 1 or param.array.dtype.kind != "f" or param.dtype in HALVES:
+                raise GraphError(
+                    f"{type(self).__name__}: a sparse gradient must be of rows of float32 or float64",
+                    hint="call grad.to_dense()",
+                )
+            before = self.state.get(param, {})
+            state = {name: t.array for name, t in before.items()}
+            self.update_rows(param.array, grad.indices().array[0], grad.values().array, state, group)
+            if len(state) > len(before):
+                self.state[param] = before | {name: wrap(a) for name, a in state.items() if name not in before}
+            note_write(param)
 
     def _update_all(self, params: list[Tensor], group: Group) -> None:
         if devices.MULTI_DEVICE:
@@ -232,6 +262,8 @@ class Optimizer(SavedState):
             for param in group["params"]:
                 if set_to_none:
                     param.grad = None
+                elif param.grad is not None and param.grad.is_sparse:
+                    param.grad.zero_()
                 elif param.grad is not None:
                     param.grad.array[...] = 0
                     note_write(param.grad)
@@ -327,7 +359,7 @@ def _group_by_device(params: Iterable[Tensor]) -> Iterable[list[Tensor]]:
             array = param.array
             device = None if type(array) is np.ndarray else devices.device_of(array)
             counts[param] = nth = counts.get(param, 0) + 1
-            lists.setdefault((array.dtype, device, nth), []).append(param)
+            lists.setdefault((array.dtype, device, nth, param.grad.is_sparse), []).append(param)
     return lists.values()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tallow import kernels
 from tallow.devices import array_module, device_type_of
 from tallow.dtypes import HALVES, Array, cast, dtype_of, widen
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, GraphError
 from tallow.kernels import kernel
 from tallow.optim.optimizer import Group, Optimizer
 from tallow.optim.options import check_not_negative
@@ -108,6 +108,15 @@ class SGD(Optimizer):
             buffers = [states[i]["momentum_buffer"] for i in indices]
             dampening = 0 if is_first else group["dampening"]
             self._step([params[i] for i in indices], [grads[i] for i in indices], buffers, dampening, group)
+
+    def update_rows(self, param: Array, rows: Array, grad: Array, state: dict[str, Array], group: Group) -> None:
+        if group["weight_decay"]:
+            raise GraphError("SGD: weight_decay is not compatible with sparse gradients", hint="weight_decay=0")
+        if group["momentum"]:  # it moves all rows that ever had a gradient
+            whole = array_module(param).zeros_like(param)
+            whole[rows] = grad
+            return self.update_many([param], [whole], [state], group)
+        param[rows] += (float(group["lr"]) if group["maximize"] else -float(group["lr"])) * grad
 
     @staticmethod
     def _step(

@@ -108,8 +108,16 @@ from tallow.compat.settings import set_num_interop_threads as set_num_interop_th
 from tallow.compat.settings import set_num_threads as set_num_threads
 from tallow import signal as signal
 from tallow.functions.copying import slice_copy as slice_copy
+from tallow import sparse as sparse
+from tallow.sparse.creation import sparse_bsc_tensor as sparse_bsc_tensor
+from tallow.sparse.creation import sparse_bsr_tensor as sparse_bsr_tensor
+from tallow.sparse.creation import sparse_compressed_tensor as sparse_compressed_tensor
+from tallow.sparse.creation import sparse_coo_tensor as sparse_coo_tensor
+from tallow.sparse.creation import sparse_csc_tensor as sparse_csc_tensor
+from tallow.sparse.creation import sparse_csr_tensor as sparse_csr_tensor
 from tallow.functions.copying import split_copy as split_copy
 from tallow.functions.copying import split_with_sizes_copy as split_with_sizes_copy
+from tallow.sparse.products import mm as spmm
 from tallow.functions.copying import squeeze_copy as squeeze_copy
 from tallow.functions.low_rank import svd_lowrank as svd_lowrank
 from tallow.functions.copying import t_copy as t_copy
@@ -236,8 +244,16 @@ __all__ = [
     "set_num_threads",
     "signal",
     "slice_copy",
+    "sparse",
+    "sparse_bsc_tensor",
+    "sparse_bsr_tensor",
+    "sparse_compressed_tensor",
+    "sparse_coo_tensor",
+    "sparse_csc_tensor",
+    "sparse_csr_tensor",
     "split_copy",
     "split_with_sizes_copy",
+    "spmm",
     "squeeze_copy",
     "svd_lowrank",
     "t_copy",

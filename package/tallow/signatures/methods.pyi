@@ -1325,6 +1325,9 @@ class Methods:
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> results.sort:
         """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
 
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """Return the elements at the places of a sparse tensor."""
+
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
 
@@ -1429,6 +1432,24 @@ class Methods:
 
     def to_dense(self, dtype: Any = ...) -> Tensor:
         """Return the tensor itself: all tensors are dense."""
+
+    def to_sparse(self, *args: Any, layout: Any = ..., blocksize: Sequence[builtins.int] | None = ..., dense_dim: builtins.int | None = ...) -> Tensor:
+        """Return the elements that are not zero: to_sparse(), to_sparse(sparse_dim), to_sparse(layout=...)."""
+
+    def to_sparse_bsc(self, blocksize: Sequence[builtins.int], dense_dim: builtins.int | None = ...) -> Tensor:
+        """Return a matrix, or a batch of them, with compressed columns of blocks."""
+
+    def to_sparse_bsr(self, blocksize: Sequence[builtins.int], dense_dim: builtins.int | None = ...) -> Tensor:
+        """Return a matrix, or a batch of them, with compressed rows of blocks."""
+
+    def to_sparse_coo(self) -> Tensor:
+        """Return the elements that are not zero as a sparse tensor in the COO layout."""
+
+    def to_sparse_csc(self, dense_dim: builtins.int | None = ...) -> Tensor:
+        """Return a matrix, or a batch of them, with compressed columns."""
+
+    def to_sparse_csr(self, dense_dim: builtins.int | None = ...) -> Tensor:
+        """Return a matrix, or a batch of them, with compressed rows."""
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ...) -> results.topk:
         """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices."""

@@ -216,7 +216,10 @@ def edge_to(tensor: Any) -> Edge | None:
     """Return where the gradient of `tensor` goes; None if it needs none."""
     if tensor._base is not None:
         refresh_view(tensor)
-    return (tensor._node or tensor) if tensor._requires_grad else None
+    if not tensor._requires_grad:
+        return None
+    node = tensor._node  # of a sparse leaf the tensor of its entries, which has no truth value
+    return tensor if node is None else node
 
 
 def edges_behind(tensors: Iterable[Any]) -> Iterator[tuple[Edge, Node | Any]]:

@@ -16,7 +16,7 @@ OPS = {
     *("scaled_dot_product_attention", "rotary", "silu_mul", "addmm", "baddbmm", "multi_head_attention_forward"),
     *("conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "max_pool1d", "max_pool2d"),
     *("lstm_steps", "gru_steps", "cross_entropy", "log_softmax", "batch_norm_in_training", "group_norm"),
-    "instance_norm",
+    *("instance_norm", "csr_matmul"),
 }
 # Two float32 computations of one formula in a different order: a few roundings of the largest element.
 ROUNDINGS = 2e-5

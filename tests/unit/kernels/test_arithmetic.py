@@ -176,6 +176,25 @@ def test_a_place_outside_of_the_table_is_an_error(place: int) -> None:
         run("add_rows", np.ones((3, 2), np.float32), np.zeros(2, np.int64), 5, None)
 
 
+@pytest.mark.parametrize("width", [1, 7, 8, 40, 77])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_products(width: int, dtype: Any, poisoned_empty: list[GuardedArray]) -> None:
+    rng = np.random.default_rng(width)
+    rows, cols = np.sort(rng.integers(1, 9, 40)), rng.integers(0, 6, 40)
+    crow, a = np.searchsorted(rows, np.arange(12)), np.zeros((11, 6), dtype)
+    values, x, g = (rng.standard_normal(shape).astype(dtype) for shape in (40, (6, width), (11, width)))
+    np.add.at(a, (rows, cols), values)
+    error = {"rtol": 1e-4 if dtype is np.float32 else 1e-12, "atol": 1e-5 if dtype is np.float32 else 1e-13}
+    np.testing.assert_allclose(run("csr_matmul", values, x, crow, cols), a @ x, **error)
+    np.testing.assert_allclose(run("csr_matmul_transposed", values, g, crow, cols, 6), a.T @ g, **error)
+    np.testing.assert_allclose(run("csr_sampled", g, x, crow, cols), (g @ x.T)[rows, cols], **error)
+    for memory in poisoned_empty:
+        memory.check_outside()
+    for wrong in ((crow[::-1], cols), (crow, cols + 1), (crow[:-5], cols)):
+        with pytest.raises(ShapeError, match="csr_matmul"):
+            run("csr_matmul", values, x, *wrong)
+
+
 SHAPES = [((5,), 0), ((4, 300), 0), ((4, 300), 1), ((3, 40, 30), 1), ((1, 7, 33), 1), ((2, 3, 0), 1)]
 
 

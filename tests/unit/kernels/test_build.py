@@ -40,6 +40,7 @@ ALL = [
     ),
     *("cast_half", "chain", "channel_norm", "channel_norm_backward"),
     *("convolution", "convolution_dw", "convolution_dx"),
+    *("csr_matmul", "csr_matmul_transposed", "csr_sampled"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
     *("div", "encoder_blocks", "formula", "gelu", "gelu_backward", "gru"),
     *("layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
@@ -244,7 +245,7 @@ def test_the_build_writes_the_file_the_loader_expects(tmp_path: Path) -> None:
     if KNOWN:
         library_of_host = [name for name in files if "wasm" not in name]
         assert library_of_host
-        assert all((tmp_path / name).stat().st_size < 288 * 2**10 for name in files)
+        assert all((tmp_path / name).stat().st_size < 292 * 2**10 for name in files)
 
 
 X86_64 = [Path(library.FOLDER, f"tallow-x86-64{level}.so") for level in ("", "-v3", "-v4")]

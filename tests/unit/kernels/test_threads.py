@@ -95,7 +95,19 @@ def encoder(quantized: str | None) -> Array:
     return run("encoder_blocks", normal(150, width), [block], np.array([0, 70, 150]), None)
 
 
+def sparse(name: str, dtype: Any, *options: int) -> Array:
+    """Call a product of a matrix (21, 30) with 90 entries."""
+    rows, cols, x = np.sort(places(90, 21)), places(90, 30), normal(30, 50).astype(dtype)
+    crow, of_rows = np.searchsorted(rows, np.arange(22)), normal(21, 50, seed=1).astype(dtype)
+    values = normal(90, seed=2).astype(dtype)
+    first, second = {"csr_sampled": (of_rows, x), "csr_matmul_transposed": (values, of_rows)}.get(name, (values, x))
+    return run(name, first, second, crow, cols, *options)
+
+
 CALLS: dict[str, Callable[[], Any]] = {
+    "csr_matmul": lambda: sparse("csr_matmul", np.float32),
+    "csr_matmul transposed": lambda: sparse("csr_matmul_transposed", np.float64, 30),
+    "csr_sampled": lambda: sparse("csr_sampled", np.float32),
     "softmax": lambda: run("softmax", normal(7, 33)),
     "softmax backward": lambda: run("softmax_backward", normal(7, 33), normal(7, 33, seed=1)),
     "log_softmax": lambda: run("log_softmax", normal(7, 33)),

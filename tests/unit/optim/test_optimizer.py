@@ -93,7 +93,7 @@ def test_a_zero_dim_parameter_moves_as_an_element_does(kind: Any) -> None:
 
 
 def test_sparse_adam_refuses_dense_gradients() -> None:
-    """Every gradient is dense, and PyTorch refuses these with this message."""
+    """PyTorch refuses these with this message."""
     with pytest.raises(GraphError, match="SparseAdam does not support dense gradients, please consider Adam instead"):
         tl.optim.SparseAdam([parameter(3)]).step()
 

@@ -36,5 +36,6 @@ from tallow.kernels.bindings import (
     selection,
     sgd,
     softmax,
+    sparse,
     special,
 )

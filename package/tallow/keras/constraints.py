@@ -7,7 +7,7 @@ from typing import Any
 
 import tallow as tl
 from tallow.core.tensor import Tensor
-from tallow.keras.lookup import resolve
+from tallow.keras.lookup import classes_of, resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.settings import epsilon
 from tallow.lazy_names import names_of
@@ -101,7 +101,7 @@ class NonNeg(Constraint):
 
 
 max_norm, min_max_norm, non_neg, unit_norm = MaxNorm, MinMaxNorm, NonNeg, UnitNorm
-CLASSES: dict[str, type[Constraint]] = {c.__name__: c for c in (Constraint, MaxNorm, MinMaxNorm, NonNeg, UnitNorm)}
+CLASSES = {"Constraint": Constraint} | classes_of(globals(), Constraint)
 NAMES = CLASSES | {snake_case(name): cls for name, cls in CLASSES.items()}
 
 

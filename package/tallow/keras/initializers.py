@@ -16,7 +16,7 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.keras.dtype_names import as_dtype
-from tallow.keras.lookup import resolve
+from tallow.keras.lookup import classes_of, resolve
 from tallow.keras.naming import snake_case
 from tallow.keras.serialization import deserialize_keras_object, serialize_keras_object
 from tallow.lazy_names import names_of
@@ -370,13 +370,7 @@ lecun_normal, lecun_uniform = LecunNormal, LecunUniform
 random_normal, random_uniform, truncated_normal = RandomNormal, RandomUniform, TruncatedNormal
 uniform, normal, variance_scaling = RandomUniform, RandomNormal, VarianceScaling
 
-CLASSES: dict[str, type[Initializer]] = {
-    c.__name__: c
-    for c in (
-        Constant, GlorotNormal, GlorotUniform, HeNormal, HeUniform, Identity, LecunNormal, LecunUniform, Ones,
-        Orthogonal, RandomNormal, RandomUniform, STFT, TruncatedNormal, VarianceScaling, Zeros,
-    )
-}  # fmt: skip
+CLASSES = classes_of(globals(), Initializer)
 NAMES = CLASSES | {snake_case(name): cls for name, cls in CLASSES.items()}
 NAMES |= {"uniform": RandomUniform, "normal": RandomNormal}
 

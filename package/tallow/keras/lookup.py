@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from tallow.errors import ArgumentError, ArgumentTypeError
+
+Kind = TypeVar("Kind")
 
 
 def find(name: str, table: Mapping[str, Any], kind: str) -> Any:
@@ -22,6 +24,16 @@ def find(name: str, table: Mapping[str, Any], kind: str) -> Any:
         f"{name!r} is not the name of {kind}",
         hint=f"did you mean {' or '.join(map(repr, near))}?" if near else f"use one of: {', '.join(sorted(table))}",
     )
+
+
+def classes_of(module: Mapping[str, Any], base: type[Kind]) -> dict[str, type[Kind]]:
+    """Return the public classes among a module's globals that derive from `base`, by their own names; not aliases."""
+    return {
+        name: value
+        for name, value in module.items()
+        if isinstance(value, type) and issubclass(value, base) and value is not base
+        if value.__name__ == name and not name.startswith("_")
+    }
 
 
 def resolve(identifier: Any, table: Mapping[str, Any], kind: str, operand: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ShapeError
-from tallow.keras.lookup import resolve
+from tallow.keras.lookup import classes_of, resolve
 from tallow.lazy_names import names_of
 from tallow.nn import functional as F
 
@@ -101,12 +101,7 @@ def _check_factor(factor: float) -> float:
 
 
 l1, l2, l1_l2, orthogonal_regularizer = L1, L2, L1L2, OrthogonalRegularizer
-CLASSES: dict[str, type[Regularizer]] = {
-    "L1": L1,
-    "L2": L2,
-    "L1L2": L1L2,
-    "OrthogonalRegularizer": OrthogonalRegularizer,
-}
+CLASSES = classes_of(globals(), Regularizer)
 NAMES = CLASSES | {"l1": L1, "l2": L2, "l1_l2": L1L2, "orthogonal_regularizer": OrthogonalRegularizer}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.errors import ArgumentTypeError
-from tallow.keras.lookup import find
+from tallow.keras.lookup import classes_of, find
 from tallow.keras.losses.alignment import CTC, ctc
 from tallow.keras.losses.embedding import Circle, circle
 from tallow.keras.losses.hinge import (
@@ -107,32 +107,18 @@ __all__ = [
     "tversky",
 ]
 
+CLASSES = classes_of(globals(), Loss)
+del CLASSES["LossFunctionWrapper"]  # has no default function
+_NO_NAMES = ("categorical_generalized_cross_entropy", "deserialize", "get", "serialize")  # the first as in Keras
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    function.__name__: function
-    for function in (
-        binary_crossentropy, binary_focal_crossentropy, categorical_crossentropy, categorical_focal_crossentropy,
-        categorical_hinge, circle, cosine_similarity, ctc, dice, hinge, huber, kl_divergence, log_cosh,
-        mean_absolute_error, mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error,
-        poisson, sparse_categorical_crossentropy, squared_hinge, tversky,
-    )
-} | {
+    **{name: globals()[name] for name in __all__ if name.islower() and name not in _NO_NAMES},
     "bce": binary_crossentropy,
     "kld": kl_divergence,
     "mae": mean_absolute_error,
     "mape": mean_absolute_percentage_error,
     "mse": mean_squared_error,
     "msle": mean_squared_logarithmic_error,
-}  # fmt: skip
-CLASSES: dict[str, type[Loss]] = {
-    cls.__name__: cls
-    for cls in (
-        BinaryCrossentropy, BinaryFocalCrossentropy, CategoricalCrossentropy, CategoricalFocalCrossentropy,
-        CTC, CategoricalGeneralizedCrossEntropy, CategoricalHinge, Circle, CosineSimilarity, Dice, Hinge,
-        Huber, KLDivergence, LogCosh, MeanAbsoluteError,
-        MeanAbsolutePercentageError, MeanSquaredError, MeanSquaredLogarithmicError, Poisson,
-        SparseCategoricalCrossentropy, SquaredHinge, Tversky,
-    )
-}  # fmt: skip
+}
 
 
 def get(identifier: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.errors import ArgumentTypeError
-from tallow.keras.lookup import find
+from tallow.keras.lookup import classes_of, find
 from tallow.keras.losses import (
     binary_crossentropy,
     binary_focal_crossentropy,
@@ -86,19 +86,8 @@ from tallow.keras.metrics.trade_off import (
 from tallow.keras.naming import snake_case
 from tallow.lazy_names import names_of
 
-CLASSES: dict[str, type[Metric]] = {
-    cls.__name__: cls
-    for cls in (
-        AUC, Accuracy, BinaryAccuracy, BinaryCrossentropy, CategoricalAccuracy, CategoricalCrossentropy,
-        CategoricalHinge, CosineSimilarity, F1Score, FBetaScore, FalseNegatives, FalsePositives, Hinge, KLDivergence,
-        LogCoshError, Mean, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
-        MeanSquaredLogarithmicError, Poisson, Precision, R2Score, Recall, RootMeanSquaredError,
-        SparseCategoricalAccuracy, SparseCategoricalCrossentropy, SparseTopKCategoricalAccuracy, SquaredHinge, Sum,
-        TopKCategoricalAccuracy, TrueNegatives, TruePositives, BinaryIoU, IoU, MeanIoU, OneHotIoU, OneHotMeanIoU,
-        ConcordanceCorrelation, PearsonCorrelation, PrecisionAtRecall, RecallAtPrecision, SensitivityAtSpecificity,
-        SpecificityAtSensitivity,
-    )
-}  # fmt: skip
+CLASSES = classes_of(globals(), Metric)
+del CLASSES["MeanMetricWrapper"]  # has no default function
 NAMES: dict[str, type[Metric]] = {
     **CLASSES,
     **{snake_case(name): cls for name, cls in CLASSES.items()},

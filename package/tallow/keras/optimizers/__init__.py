@@ -6,7 +6,7 @@ from typing import Any
 
 from tallow import optim
 from tallow.errors import ArgumentTypeError
-from tallow.keras.lookup import find
+from tallow.keras.lookup import classes_of, find
 from tallow.keras.optimizers import schedules
 from tallow.keras.optimizers.algorithms import (
     SGD,
@@ -48,28 +48,8 @@ __all__ = [
     "serialize",
 ]
 
-CLASSES = {
-    spelling: cls
-    for cls in (
-        SGD,
-        Adadelta,
-        Adafactor,
-        Adagrad,
-        Adam,
-        AdamW,
-        Adamax,
-        Lion,
-        Nadam,
-        RMSprop,
-        Ftrl,
-        Lamb,
-        Muon,
-        ScheduleFreeAdamW,
-        FromOptim,
-        LossScaleOptimizer,
-    )
-    for spelling in (cls.__name__, cls.__name__.lower())
-}
+CLASSES = classes_of(globals(), Optimizer)
+CLASSES |= {name.lower(): cls for name, cls in CLASSES.items()}
 
 
 def get(identifier: Any) -> Optimizer | None:

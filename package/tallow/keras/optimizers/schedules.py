@@ -7,7 +7,7 @@ from math import cos, floor, log, pi
 from typing import Any, ClassVar
 
 from tallow.errors import ArgumentError
-from tallow.keras.lookup import find
+from tallow.keras.lookup import classes_of, find
 
 __all__ = [
     "CosineDecay",
@@ -233,12 +233,7 @@ def _check_steps(name: str, steps: float) -> None:
         raise ArgumentError(f"{name}: a period of {steps} steps", hint="use a positive number of steps")
 
 
-SCHEDULES = {
-    cls.__name__: cls
-    for cls in (
-        CosineDecay, CosineDecayRestarts, ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay,
-    )
-}  # fmt: skip
+SCHEDULES = classes_of(globals(), LearningRateSchedule)
 
 
 def serialize(learning_rate_schedule: LearningRateSchedule) -> dict[str, Any]:

@@ -181,3 +181,40 @@ def test_once_differentiable_raises_where_it_is_differentiated_again() -> None:
     assert g.tolist() == [4, 32]
     with pytest.raises(tl.errors.GraphError, match="marked with @once_differentiable"):
         g.sum().backward()
+
+
+def packed(m: Any) -> Any:
+    """Compute in blocks of hooks for saved tensors."""
+    graph = m.autograd.graph if m is torch else importlib.import_module("tallow.compat.torch.autograd.graph")
+    x, w, log = leaf(m, 1, 2, 3), m.ones(3, 2, dtype=m.float64, requires_grad=True), []
+
+    def pack(t: Any) -> Any:
+        log.append(list(t.shape))
+        return t.detach().numpy().copy()
+
+    with graph.saved_tensors_hooks(pack, lambda a: m.from_numpy(a + 1)):
+        y = (x * x).sum() + (x.exp() @ w).sum() + m.nn.functional.softmax(x, 0)[0]
+    with graph.saved_tensors_hooks(pack, lambda a: 3), graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t):
+        inner = (x * x).sum()
+    with graph.save_on_cpu():
+        z = (x**3).sum()
+    found = [*m.autograd.grad(y, (x, w)), *m.autograd.grad(inner, x), *twice(m, z, x)]
+    with graph.allow_mutation_on_saved_tensors():
+        a = x.clone()
+        b = (a**2).sum()
+        a.sin_()
+        found += m.autograd.grad(b, x)
+    with graph.saved_tensors_hooks(pack, lambda a: 3):
+        wrong = x.exp()
+    with pytest.raises(TypeError, match="unpack_hook expected to be a Tensor"):
+        wrong.sum().backward()
+    with pytest.raises(RuntimeError, match="not here"), graph.disable_saved_tensors_hooks("not here"):
+        graph.saved_tensors_hooks(pack, pack).__enter__()
+    return [g.tolist() for g in found], sorted(log)
+
+
+def test_saved_tensors_are_packed() -> None:
+    (ours, our_log), (theirs, their_log) = packed(tl), packed(torch)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert our_log == their_log

@@ -83,8 +83,8 @@ def _check(backend: Any, mode: str | None, options: dict[str, Any] | None) -> No
     """Check what has no effect, as PyTorch does."""
     if callable(backend):
         raise UnsupportedError(
-            "compile: backend is a function, which PyTorch calls with a graph of torch.fx; tallow makes none",
-            hint="leave out backend; explain() of the compiled function prints its plans",
+            "compile: backend is a function; tallow runs its graphs itself",
+            hint="leave out backend; for the graph alone, call tl.export.export or tl.fx.symbolic_trace",
         )
     if backend is not None and backend not in BACKENDS:
         raise ArgumentError(f"compile: unknown backend {backend!r}", hint=f"leave it out; known: {', '.join(BACKENDS)}")

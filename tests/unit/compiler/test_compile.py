@@ -995,3 +995,21 @@ def test_compiling_within_a_recording() -> None:
     outer = tl.compile(lambda x: inner(x))
     assert outer(data(3))[1]
     assert not tl.compiler.is_compiling()
+
+
+def test_an_optimizer_whose_name_a_plan_uses() -> None:
+    class Args(tl.optim.SGD):
+        pass
+
+    w = tl.ones(2, requires_grad=True)
+    optimizer = Args([w], lr=0.5)
+
+    def step(x: Any) -> None:
+        (w * x).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    compiled = tl.compile(step, fullgraph=True)
+    for _ in range(3):
+        compiled(tl.ones(2))
+    assert w.tolist() == [-0.5, -0.5]

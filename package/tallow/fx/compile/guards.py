@@ -185,6 +185,7 @@ class Guards:
             raise Unfit(f"uses numpy.{min(drawn)}")
 
     def reads(self, name: Any) -> bool:
+        """Return whether the program may read an attribute of this name."""
         return name in self.names or not ANY_NAME.isdisjoint(self.names)
 
     def relevant(self) -> list[Check]:

@@ -18,8 +18,8 @@ import numpy as np
 from tallow.core.arguments import F32, F64, Prepared
 from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
-from tallow.fx.compile.code import function_of
 from tallow.fx.graph import Graph
+from tallow.fx.graph_module import GraphModule
 from tallow.fx.node import Node
 from tallow.ops.float_warnings import restore_warnings, suppress_warnings
 from tallow.ops.table import Op
@@ -135,7 +135,7 @@ class Joint:
     __name__ = "forward_and_backward"
 
     def __init__(self, nodes: list[Node], calls: dict[Node, OpCall], inputs: list[Node], outputs: list[Node]) -> None:
-        self._eagerly = function_of(_copied(nodes, inputs, outputs))
+        self._eagerly = GraphModule({}, _copied(nodes, inputs, outputs)).forward
         self._is_leaf = [any(x in call.edges for call in (calls[n] for n in nodes[:-1])) for x in inputs]
         writer = _Writer(nodes, calls, inputs, outputs)
         self.source = "\n".join(writer.lines()) + "\n"

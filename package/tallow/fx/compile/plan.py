@@ -13,13 +13,13 @@ import numpy as np
 from tallow import dtypes
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor
-from tallow.fx.code import PythonCode
+from tallow.fx import code
 from tallow.fx.compile.chains import fuse
-from tallow.fx.compile.code import Writer
 from tallow.fx.compile.guards import OF_TENSORS, Check, Compared, are_equal
 from tallow.fx.compile.joint import join
 from tallow.fx.compile.recorder import CallRecorder, switch_modes
 from tallow.fx.compile.reuse import fold, reuse
+from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.tape.modes import mode
 
@@ -51,13 +51,10 @@ class Plan:
         reuse(recorder)
         self.guards = Compared(checks)
         self.has_effects = recorder.has_effects
-        code = Writer(self.graph).write()
-        namespace = code.globals | {
-            "NO": NO, "compared": self.guards.hold, "default_dtype": dtypes.get_default_dtype, "modes": mode,
-            "ndarray": np.ndarray, "same": are_equal, "same_layout": same_layout, "switch_modes": switch_modes,
-        }  # fmt: skip
+        written = _Writer(self.graph).write()
+        namespace = written.globals | NAMES | {"compared": self.guards.hold}
         conditions = _Conditions(recorder, arguments, namespace)
-        self.source = conditions.source(code, constants)
+        self.source = conditions.source(written, constants)
         self.calls = sum(node.op == "call_function" for node in self.graph.nodes)
         filename = f"<tallow plan {next(_numbers)}>"
         linecache.cache[filename] = len(self.source), None, self.source.splitlines(keepends=True), filename
@@ -65,6 +62,23 @@ class Plan:
         made: dict[str, Callable[..., Any]] = {}
         exec(compile(self.source, filename, "exec"), namespace, made)
         self.run = made["run"]
+
+
+class _Writer(code.Writer):
+    """Writes the calls, with each function under a short name, which is quicker to find than a dotted one."""
+
+    def __init__(self, graph: Graph) -> None:
+        for node in graph.nodes:
+            if node.name in NAMES:
+                node.name = graph._names.create_name(node.name)
+                node.target = node.name if node.op == "placeholder" else node.target
+        super().__init__(graph, "self")
+        for name in NAMES:
+            self.names.use(name)
+
+    def function(self, function: Any) -> str:
+        """Return the name of a function."""
+        return self._global(getattr(function, "__name__", type(function).__name__), function)
 
 
 class _Conditions:
@@ -80,7 +94,7 @@ class _Conditions:
         self.namespace[name] = value
         return name
 
-    def source(self, code: PythonCode, constants: dict[Node, Tensor]) -> str:
+    def source(self, written: code.PythonCode, constants: dict[Node, Tensor]) -> str:
         """Return the source of the plan's function."""
         recording, inference, autocast, finds_nan = self.recorder.modes_before
         lowered = "is not None" if autocast is None else f"!= {self.constant(autocast)}"
@@ -95,7 +109,7 @@ class _Conditions:
         lines += list(self._of_inputs())
         lines.append("if not compared(): return NO")
         lines += [f"{node.name} = {self.constant(value)}" for node, value in constants.items()]
-        body = code.src.splitlines()[1:]
+        body = written.src.splitlines()[1:]
         if self.recorder.switches:
             lowered = "None" if autocast is None else f"dict({self.constant(autocast)})"
             back = f"    switch_modes({recording}, {inference}, {lowered}, {finds_nan})"
@@ -190,3 +204,9 @@ def are_same(before: list[tuple[str, Any]], now: list[tuple[str, Any]]) -> bool:
 def same_layout(a: Any, b: Any) -> bool:
     """Return whether an array can stand for another: the same shape, dtype and strides."""
     return type(a) is np.ndarray and a.shape == b.shape and a.dtype == b.dtype and a.strides == b.strides
+
+
+NAMES: dict[str, Any] = {  # that a plan has, and no node
+    "NO": NO, "args": None, "compared": None, "default_dtype": dtypes.get_default_dtype, "kwargs": None, "modes": mode,
+    "ndarray": np.ndarray, "same": are_equal, "same_layout": same_layout, "switch_modes": switch_modes,
+}  # fmt: skip

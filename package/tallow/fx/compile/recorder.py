@@ -28,7 +28,6 @@ from tallow.errors import TraceError
 from tallow.export.patches import READS, recorded_tensors
 from tallow.export.recorder import DATA_SHAPED, Recorder, repeats_by_values
 from tallow.export.targets import DRAWS, FROM_DATA
-from tallow.fx.compile.code import RESERVED
 from tallow.fx.compile.guards import Guards, disable
 from tallow.fx.compile.joint import OpCall, op_call
 from tallow.fx.graph import Graph
@@ -76,8 +75,6 @@ class CallRecorder(Recorder):
 
     def __init__(self, guards: Guards) -> None:
         super().__init__(Graph(), False, _refused)
-        for name in RESERVED:
-            self.graph._names.use(name)
         self.reachable, self.finds_attributes = guards.seen, guards.finds_attributes()
         self.known: dict[int, tuple[Any, Node]] = {}
         self.inputs: dict[Node, Any] = {}

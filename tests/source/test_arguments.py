@@ -16,7 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 import pytest
-from tests.source.test_import_graph import MODULES, tree_of
+from support.package_modules import MODULES, tree_of
 
 # reason -> where (module.Class.function, * for anything) -> parameters. Keep it short.
 UNUSED: dict[str, dict[str, str]] = {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 from support.package_modules import MODULES, tree_of
@@ -153,7 +154,10 @@ def absolute(module: str, node: ast.ImportFrom) -> str:
     return ".".join([*anchor, *([node.module] if node.module else [])])
 
 
-ALL_IMPORTS = [found for module in MODULES for found in imports_of(module)]
+@cache
+def all_imports() -> list[Import]:
+    """Return the imports of all modules: when a test asks, not in every process that collects this file."""
+    return [found for module in MODULES for found in imports_of(module)]
 
 
 def part_of(module: str) -> str:
@@ -182,13 +186,13 @@ def test_contributing_lists_the_layers() -> None:
 
 
 def test_imports_run_one_way() -> None:
-    upward = [str(i) for i in ALL_IMPORTS if i.target in MODULES and rank_of(i.target) > rank_of(i.source)]
+    upward = [str(i) for i in all_imports() if i.target in MODULES and rank_of(i.target) > rank_of(i.source)]
     assert not upward, "\n".join(upward)
 
 
 def test_no_import_cycle() -> None:
     graph: dict[str, set[str]] = {module: set() for module in MODULES}
-    for entry in ALL_IMPORTS:
+    for entry in all_imports():
         if entry.target in MODULES and not entry.inside and not entry.typing_only and entry.target != entry.source:
             graph[entry.source].add(entry.target)
     try:
@@ -198,14 +202,14 @@ def test_no_import_cycle() -> None:
 
 
 def test_imports_inside_functions_have_a_reason() -> None:
-    late = {(i.source, i.target): i for i in ALL_IMPORTS if i.inside and i.target.split(".")[0] not in OPTIONAL}
+    late = {(i.source, i.target): i for i in all_imports() if i.inside and i.target.split(".")[0] not in OPTIONAL}
     surprising = [str(entry) for key, entry in late.items() if key not in LATE]
     assert not surprising, "move to the top of the file, or list in LATE with the reason:\n" + "\n".join(surprising)
     assert not LATE.keys() - late.keys(), "no longer in the source"
 
 
 def test_optional_packages_are_imported_where_used() -> None:
-    at_top = [i for i in ALL_IMPORTS if not (i.inside or i.typing_only)]
+    at_top = [i for i in all_imports() if not (i.inside or i.typing_only)]
     early = [i for i in at_top if i.target.split(".")[0] in OPTIONAL]
     early = [i for i in early if i.target.split(".")[0] not in AROUND.get(i.source, "").split()]
     early += [i for i in at_top if i.target in AROUND and i.source not in AROUND]

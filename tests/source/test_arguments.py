@@ -32,6 +32,9 @@ UNUSED: dict[str, dict[str, str]] = {
         "functions.classification_loss.linear_cross_entropy": "options",
         "functions.top_level.*_norm": "cudnn_enabled",
         "func.jacfwd": "randomness",
+        "sparse.check_sparse_tensor_invariants": "enable",
+        "sparse.creation.*": "pin_memory check_invariants",
+        "sparse.shapes.c*": "non_blocking memory_format",
         "functions.casting.type": "non_blocking",
         "functions.storage.UntypedStorage.copy_": "non_blocking",
         "jit.*": "args kwargs",
@@ -125,6 +128,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "keras.optimizers.algorithms.Lion.step_state": "steps",
         "keras.optimizers.optimizer.FromOptim.from_config": "custom_objects",
         "keras.optimizers.optimizer.Optimizer.*": "param slot",
+        "optim.optimizer.Optimizer.update_rows": "*",
+        "sparse.tensor.SparseTensor.numpy": "force",
         "kernels.bindings.*": "*",  # each `accepts` and each kernel of a name has that name's arguments
         "core.meta._Meta.*": "array target non_blocking",
         "models.*": "layer rows",

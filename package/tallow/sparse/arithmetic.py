@@ -109,7 +109,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
         raise ShapeError("add: the operands have other numbers of sparse dims")
     xp = array_module(x.places[0].array)
     places = xp.concatenate((x.places[0].array, y.places[0].array), axis=1)
-    total = with_places(x, places, OPS["cat"].call(_of_one_dtype(x.entries, y.entries), 0), x.shape_)
+    total = with_places(places, OPS["cat"].call(_of_one_dtype(x.entries, y.entries), 0), x.shape_)
     if a.layout is not sparse_coo:
         block = a.entries.shape[a.places[1].ndim : a.places[1].ndim + 2] if a.layout in BLOCKS else None
         return convert(total, a.layout, None, block)
@@ -169,7 +169,7 @@ def _of_common(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     at[at == len(of_b)] = 0
     kept = (of_b[at] == of_a).nonzero()[0] if len(of_b) else xp.zeros(0, np.int64)
     entries = a.entries[wrap(kept)] * b.entries[wrap(at[kept])]
-    return cast(SparseTensor, with_places(a, a.places[0].array[:, kept], entries, a.shape_, True))
+    return cast(SparseTensor, with_places(a.places[0].array[:, kept], entries, a.shape_, True))
 
 
 @implements("div", "divide", "true_divide")
@@ -257,7 +257,7 @@ def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: A
         rows = xp.stack([places[d] if d in left else xp.zeros_like(places[d]) for d in range(n)])
     else:
         rows = places[xp.asarray(left)]
-    return coalesce(with_places(input, rows, entries, shape))
+    return coalesce(with_places(rows, entries, shape))
 
 
 @implements("any")

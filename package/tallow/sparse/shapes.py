@@ -21,7 +21,7 @@ from tallow.sparse.tensor import BLOCKS, LayoutError, SparseTensor, implements, 
 OTHER = {sparse_csr: sparse_csc, sparse_csc: sparse_csr, sparse_bsr: sparse_bsc, sparse_bsc: sparse_bsr}
 
 
-def with_places(x: SparseTensor, places: Any, entries: Tensor, shape: Sequence[int], is_merged: bool = False) -> Any:
+def with_places(places: Any, entries: Tensor, shape: Sequence[int], is_merged: bool = False) -> Any:
     """Return a COO tensor with other places, an array."""
     return make(sparse_coo, (wrap(array_module(places).ascontiguousarray(places)),), entries, shape, is_merged)
 
@@ -55,7 +55,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     entries = input.entries.permute(0, *(d - n + 1 for d in order[n:])) if order[n:] else input.entries
     shape = [input.shape_[d] for d in order]
     places = input.places[0].array[np.asarray(order[:n], np.int64)]
-    return cast(SparseTensor, with_places(input, places, entries, shape, input.is_merged and order == sorted(order)))
+    return cast(SparseTensor, with_places(places, entries, shape, input.is_merged and order == sorted(order)))
 
 
 @implements("t")
@@ -88,7 +88,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
     if n == 1:
         return entries.sum(0) if entries.dtype is not dtypes.bool else entries.any(0)
     rest = array_module(places).asarray([i for i in range(n) if i != d])
-    return cast(Tensor, with_places(x, places[rest][:, kept], entries, shape, x.is_merged))
+    return cast(Tensor, with_places(places[rest][:, kept], entries, shape, x.is_merged))
 
 
 @implements("narrow")
@@ -107,7 +107,7 @@ def narrow(input: SparseTensor, dim: int, start: int, length: int) -> SparseTens
     kept = ((places[d] >= start) & (places[d] < start + length)).nonzero()[0]
     moved = places[:, kept]
     moved[d] -= start
-    return cast(SparseTensor, with_places(x, moved, x.entries[wrap(kept)], shape, x.is_merged))
+    return cast(SparseTensor, with_places(moved, x.entries[wrap(kept)], shape, x.is_merged))
 
 
 @implements("__getitem__")
@@ -150,7 +150,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
     source = order[starts[new] + nth]
     moved = places[:, source]
     moved[d] = new
-    return cast(SparseTensor, with_places(x, moved, x.entries[wrap(source)], shape))
+    return cast(SparseTensor, with_places(moved, x.entries[wrap(source)], shape))
 
 
 @implements("unsqueeze")
@@ -164,7 +164,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     places = x.places[0].array
     zero = array_module(places).zeros((1, places.shape[1]), np.int64)
     joined = array_module(places).concatenate((places[:d], zero, places[d:]))
-    return cast(SparseTensor, with_places(x, joined, x.entries, shape, x.is_merged))
+    return cast(SparseTensor, with_places(joined, x.entries, shape, x.is_merged))
 
 
 @implements("cat", "concat", "concatenate")
@@ -188,7 +188,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> SparseTensor:
         entries = OPS["cat"].call(
             [_padded(x.entries, d - n + 1, at, offsets[-1]) for x, at in zip(parts, offsets, strict=False)], 0
         )
-    return cast(SparseTensor, with_places(first, joined, entries, shape))
+    return cast(SparseTensor, with_places(joined, entries, shape))
 
 
 def _padded(entries: Tensor, dim: int, start: int, size: int) -> Tensor:
@@ -224,7 +224,7 @@ def zeros_like(input: SparseTensor, **options: Any) -> SparseTensor:
 
 
 @implements("new_zeros", "new_empty")
-def new_zeros(input: SparseTensor, *size: Any, dtype: Any = None, device: Any = None, **options: Any) -> SparseTensor:
+def new_zeros(input: SparseTensor, *size: Any, dtype: Any = None, device: Any = None) -> SparseTensor:
     """Return a COO tensor without entries."""
     shape = size[0] if len(size) == 1 and not is_int(size[0]) else size
     places = zeros((len(shape), 0), dtype=dtypes.int64, device=device or input.device)

@@ -59,6 +59,7 @@ m.histogramdd(x[:, :2], bins=[2, 3])[0]
 m.histogramdd(x[:, :2], bins=2, range=[0., 1., 0., 1.], weight=x[:, 2])[0]
 m.histogramdd(x[:, :2], bins=[m.tensor([0., .5, 2.]), m.tensor([0., 1.])], density=True)[0]
 m.constant_pad_nd(x, (1, 2, 0, 1), 7)
+m.constant_pad_nd(x * 1j, (1, 2), 7 + 1j)
 m.grid_sampler(x[None, None], m.zeros(1, 2, 2, 2) + .3, 0, 1, True)
 m.batch_norm(x, None, None, None, None, True, .1, 1e-5, False)
 m.batch_norm(x, m.ones(4), m.zeros(4), m.zeros(4), m.ones(4), False, .1, 1e-5, False)
@@ -112,6 +113,19 @@ def test_range(call: str) -> None:
 @pytest.mark.parametrize("name", ["dropout_", "alpha_dropout_", "feature_dropout_", "feature_alpha_dropout_"])
 def test_dropout_in_place(name: str) -> None:
     assert_agree(f"(lambda x: m.{name}(x, 1.0, True) is x and x)(m.ones(2, 3, 4))")
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_random_complex_numbers(dtype: str) -> None:
+    tl.manual_seed(0)
+    kind = getattr(tl, dtype)
+    for draw, mean, variance in ((tl.randn, 0, 0.5), (tl.rand, 0.5, 1 / 12)):
+        x = draw(20000, dtype=kind)
+        assert x.dtype is kind
+        for part in (x.real, x.imag):
+            assert part.mean().item() == pytest.approx(mean, abs=0.02)
+            assert part.var().item() == pytest.approx(variance, abs=0.02)
+    assert tl.randn_like(x).dtype is tl.rand_like(x).dtype is kind
 
 
 @pytest.mark.parametrize("offsets", [[1, 3, 6], [2, 2, 8]])

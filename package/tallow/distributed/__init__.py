@@ -16,10 +16,14 @@ Example:
 from __future__ import annotations
 
 from tallow.distributed.collectives import (
+    P2POp,
     all_gather,
     all_gather_into_tensor,
     all_reduce,
+    all_to_all,
+    all_to_all_single,
     barrier,
+    batch_isend_irecv,
     broadcast,
     gather,
     irecv,
@@ -64,6 +68,7 @@ from tallow.lazy_names import names_of
 __all__ = [
     "DistError",
     "GroupMember",
+    "P2POp",
     "ProcessGroup",
     "ReduceOp",
     "Work",
@@ -71,7 +76,10 @@ __all__ = [
     "all_gather_into_tensor",
     "all_gather_object",
     "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
     "barrier",
+    "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
     "destroy_process_group",

@@ -9,6 +9,7 @@ autograd; those of `tallow.nn.parallel` are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce as chain
 from typing import Any
 
 from tallow.core.tensor import Tensor
@@ -186,6 +187,76 @@ def recv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = No
     work: Any = irecv(tensor, src, group, tag)
     work.wait()
     return member(group).ranks[work.source] if src is None else src
+
+
+class P2POp:
+    """One sending or receiving of a list for `batch_isend_irecv`.
+
+    Args:
+        op: `isend` or `irecv`.
+        peer: the rank to send to, or to receive from.
+    """
+
+    def __init__(
+        self, op: Callable[..., Work], tensor: Tensor, peer: int, group: ProcessGroup | None = None, tag: int = 0
+    ) -> None:
+        if op not in (isend, irecv):
+            raise ArgumentTypeError("P2POp: Invalid op: expected isend or irecv")
+        self.op, self.tensor, self.peer, self.group, self.tag = op, tensor, peer, group, tag
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Start all operations of a list, and return their works."""
+    return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor],
+    input_tensor_list: Sequence[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Send to each rank its element of a list, and receive one from each, in rank order. Sizes may differ."""
+    own = member(group)
+    if len(output_tensor_list) != own.size() or len(input_tensor_list) != own.size():
+        raise ArgumentError(
+            f"all_to_all: lists of {len(output_tensor_list)} and {len(input_tensor_list)} for {own.size()} ranks"
+        )
+    rank, pairs = own.rank(), list(zip(own.ranks, output_tensor_list, input_tensor_list, strict=True))
+    _, kept, given = pairs.pop(rank)
+    _check_dtypes(kept, given, "all_to_all")
+    if kept.numel() != given.numel():
+        raise ShapeError(f"all_to_all: rank {rank} has {tuple(given.shape)} for itself, and {tuple(kept.shape)} for it")
+
+    def start() -> Work:
+        kept.array[...] = given.array.reshape(kept.array.shape)
+        works = [irecv(output, peer, group) for peer, output, _ in pairs if output.numel()]
+        works += [isend(input, peer, group) for peer, _, input in pairs if input.numel()]
+        return chain(lambda before, work: work.after(before), works) if works else own.mpi.barrier()
+
+    return _collective(group, "all_to_all", None, start, async_op)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Send to each rank its part of the input along dim 0, and receive one from each; parts are equal by default.
+
+    Raises:  ShapeError unless the parts add up to the tensors, and without sizes unless they are equal
+    """
+    lists = []
+    for tensor, parts in ((output, output_split_sizes), (input, input_split_sizes)):
+        ranks, length = member(group).size(), len(tensor)
+        counts = [length // ranks] * ranks if not parts else list(parts)
+        if len(counts) != ranks or sum(counts) != length:
+            raise ShapeError(f"all_to_all_single: {length} rows do not divide into {counts}, for {ranks} ranks")
+        lists.append(tensor.detach().split(counts))
+    return all_to_all(lists[0], lists[1], group, async_op)
 
 
 def barrier(

@@ -25,7 +25,10 @@ class Work(ABC):
 
     def after(self, other: Work) -> Work:
         """Complete only after `other`, and fail if it fails."""
-        self._before = other
+        if self._before is None:
+            self._before = other
+        else:
+            self._before.after(other)
         return self
 
     def wait(self, timeout: timedelta | None = None) -> bool:

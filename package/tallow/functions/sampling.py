@@ -36,14 +36,16 @@ def _source(generator: Generator | None) -> np.random.Generator:
     return generator.numpy
 
 
-def _float_dtype(name: str, d: dtypes.dtype) -> dtypes.dtype:
-    if not d.is_floating_point:
+def _float_dtype(name: str, d: dtypes.dtype, or_complex: bool = False) -> dtypes.dtype:
+    if not (d.is_floating_point or (or_complex and d.is_complex)):
         raise unsupported(name, d, "a floating-point dtype")
     return d
 
 
 def _uniform(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
     """Draw numbers in [0, 1) that stay below 1 when rounded to `d`."""
+    if d.is_complex:  # both parts
+        return _uniform(generator, (*shape, 2), d.to_real()).view(d.storage)[..., 0]
     source = _source(generator)
     if d in MANTISSA_BITS:
         steps = 2 ** MANTISSA_BITS[d]
@@ -52,6 +54,9 @@ def _uniform(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> Host
 
 
 def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
+    if d.is_complex:  # of variance 1, half of it in each part
+        parts = _normal(generator, (*shape, 2), d.to_real())
+        return np.multiply(parts, 0.5**0.5, dtype=parts.dtype).view(d.storage)[..., 0]
     return _source(generator).standard_normal(shape, np.float64 if d is dtypes.float64 else np.float32)
 
 
@@ -69,7 +74,7 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw from the uniform distribution on [0, 1)."""
-    d = _float_dtype("rand", default_or(dtype))
+    d = _float_dtype("rand", default_or(dtype), or_complex=True)
     return place(_uniform(generator, as_size(sizes or (size,), "rand"), d), d, device, requires_grad)
 
 
@@ -84,7 +89,7 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw from the standard normal distribution."""
-    d = _float_dtype("randn", default_or(dtype))
+    d = _float_dtype("randn", default_or(dtype), or_complex=True)
     return place(_normal(generator, as_size(sizes or (size,), "randn"), d), d, device, requires_grad)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.dtypes import cast, dtype_of
+from tallow.dtypes import Scalar, cast, dtype_of
 from tallow.errors import ShapeError, UnsupportedError
 from tallow.ops.axis_index import part
 from tallow.ops.memory_format import standard_order
@@ -18,7 +18,7 @@ MODES = ("constant", "reflect", "replicate", "circular")
 
 
 @op("F", dtypes="keep", batched="itself")
-def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Result:
+def pad(input: Array, pad: Sequence[int], mode: str = "constant", value: Scalar | None = None) -> Result:
     """Pad dims at their ends, or crop them with negative numbers.
 
     Args:
@@ -78,7 +78,7 @@ def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, 
     return [side for side in sides if side[1] or side[2]]
 
 
-def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> Array:
+def _constant(input: Array, sides: list[tuple[int, int, int]], value: Scalar) -> Array:
     xp = array_module(input)
     shape = list(input.shape)
     source, target = [slice(None)] * input.ndim, [slice(None)] * input.ndim
@@ -87,7 +87,7 @@ def _constant(input: Array, sides: list[tuple[int, int, int]], value: float) -> 
         target[axis] = slice(max(0, before), shape[axis] + before + after - max(0, after))
         shape[axis] += before + after
     dtype = dtype_of(input)
-    fill = cast(np.asarray(value, np.float64), dtype)[()]
+    fill = cast(np.asarray(value, np.result_type(np.float64, np.asarray(value))), dtype)[()]
     y = xp.full(shape, fill, input.dtype)
     y[tuple(target)] = input[tuple(source)]
     return y

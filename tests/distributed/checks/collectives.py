@@ -208,3 +208,41 @@ def check_that_a_group_can_be_made_anew(folder: Path) -> None:
     assert dist.get_backend() == "mpi"
     dist.destroy_process_group()
     dist.init_process_group()
+
+
+def check_all_to_all(folder: Path) -> None:
+    n, rank = dist.get_world_size(), dist.get_rank()
+    inputs = [tl.full((peer + 1, 2), 10.0 * rank + peer) for peer in range(n)]
+    for is_async in (False, True):
+        outputs = [tl.zeros(rank + 1, 2) for _ in range(n)]
+        work = dist.all_to_all(outputs, inputs, async_op=is_async)
+        assert (work is not None) == is_async
+        if work is not None:
+            work.wait()
+        for peer, output in enumerate(outputs):
+            np.testing.assert_array_equal(output.numpy(), np.full((rank + 1, 2), 10.0 * peer + rank))
+    x, y = tl.arange(n) + n * rank, tl.zeros(n, dtype=tl.int64)
+    dist.all_to_all_single(y, x)
+    assert y.tolist() == [n * peer + rank for peer in range(n)]
+    counts = [rank + peer for peer in range(n)]  # none from rank 0 to itself
+    y = tl.zeros(sum(counts))
+    dist.all_to_all_single(y, tl.full((sum(counts),), float(rank)), counts, counts)
+    assert y.tolist() == [float(peer) for peer in range(n) for _ in range(rank + peer)]
+    with pytest.raises(ShapeError, match="rows do not divide"):
+        dist.all_to_all_single(tl.zeros(n + 1), tl.zeros(n))
+    with pytest.raises(ArgumentError, match="for "):
+        dist.all_to_all([], inputs)
+
+
+def check_batch_isend_irecv(folder: Path) -> None:
+    n, rank = dist.get_world_size(), dist.get_rank()
+    got = tl.zeros(2)
+    ops = [
+        dist.P2POp(dist.isend, tl.full((2,), float(rank)), (rank + 1) % n),
+        dist.P2POp(dist.irecv, got, (rank - 1) % n),
+    ]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    assert got.tolist() == [float((rank - 1) % n)] * 2
+    with pytest.raises(TypeError, match="Invalid op"):
+        dist.P2POp(dist.broadcast, got, 0)

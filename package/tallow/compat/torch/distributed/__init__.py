@@ -16,13 +16,9 @@ __all__ = [
     "FileStore",
     "GroupMember",
     "HashStore",
-    "P2POp",
     "PrefixStore",
     "Store",
     "TCPStore",
-    "all_to_all",
-    "all_to_all_single",
-    "batch_isend_irecv",
     "get_default_backend_for_device",
     "group",
     "init_device_mesh",
@@ -33,12 +29,7 @@ __all__ = [
     "reduce_op",
 ]
 
-_HINT = "tallow.distributed has collectives over MPI and NCCL"
 _STORE = "processes meet by MPI: call init_process_group() without a store"
-all_to_all = absent("torch.distributed.all_to_all", _HINT)
-all_to_all_single = absent("torch.distributed.all_to_all_single", _HINT)
-batch_isend_irecv = absent("torch.distributed.batch_isend_irecv", "call isend and irecv")
-P2POp = absent("torch.distributed.P2POp", "call isend and irecv")
 Store = absent("torch.distributed.Store", _STORE)
 FileStore, HashStore, TCPStore, PrefixStore = (
     type(Store)(name, (Store,), {"__module__": "torch.distributed", "_hint": _STORE})

@@ -36,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--device", choices=("cpu", "cuda", "like-cuda"), default="cpu", help="where tensors are made")
     parser.addoption("--general", action="store_true", help="apply all ops the general way, see tallow.core.short_way")
     parser.addoption("--compiled", action="store_true", help="run each op from a plan of tl.compile")
+    parser.addoption("--ecosystem", action="store_true", help="run all packages of tests/compat, in place of a few")
     parser.addoption("--sample", type=int, metavar="N", help="run one case in N of each file")
     parser.addoption(
         "--fuzz-seconds", type=float, metavar="N", help="read damaged files for N seconds a reader, in place of a few"

@@ -224,8 +224,8 @@ LAZY = {  # imported at first use
 }
 _SETTINGS = (
     "are_deterministic_algorithms_enabled get_float32_matmul_precision get_num_interop_threads get_num_threads "
-    "set_default_tensor_type set_float32_matmul_precision set_num_interop_threads set_num_threads "
-    "use_deterministic_algorithms"
+    "is_deterministic_algorithms_warn_only_enabled set_default_tensor_type set_float32_matmul_precision "
+    "set_num_interop_threads set_num_threads use_deterministic_algorithms"
 )
 _TYPED_TENSORS = (
     "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor "

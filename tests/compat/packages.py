@@ -1,62 +1,20 @@
-"""Compute with packages written for PyTorch: `packages.py {torch,tallow} CASE...` prints numbers for each case.
+"""Compute with packages written for PyTorch: `packages.py {torch,tallow} FOLDER CASE...` writes a file for each case.
 
-Each case computes a model and its gradients from weights of NumPy, so that both libraries start from the same. It
-prints a line `CASE<tab>[numbers]`, or `CASE<tab>"error"`.
+Each case computes a model, its gradients and a training step from weights of NumPy, so that both libraries start from
+the same. Its arrays go to `FOLDER/CASE.npz`, or what it raised to `FOLDER/CASE.txt`. The cases here run in every run of
+the tests; those of the folder `ecosystem` with pytest's `--ecosystem`.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-Case = Callable[[Any, np.random.RandomState], list[Any]]
-CASES: dict[str, Case] = {}
-# The packages with their requirements that pip installs without PyTorch, for the cases that every run of the tests has.
-PINNED = (
-    *("einops==0.8.2", "torchvision==0.28.0", "timm==1.0.31", "torchmetrics==1.9.0", "lightning-utilities==0.15.3"),
-    *("x-transformers==2.31.10", "einx==0.4.3", "loguru==0.7.3", "frozendict==2.5.1", "torch-einops-utils==0.2.0"),
-)
-
-
-def case(function: Case) -> Case:
-    """File a case under the function's name."""
-    CASES[function.__name__] = function
-    return function
-
-
-def filled(torch: Any, model: Any, rng: np.random.RandomState) -> Any:
-    """Set the weights and statistics of a model in evaluation mode, whose results stay small."""
-    with torch.no_grad():
-        for name, tensor in sorted(model.state_dict().items()):
-            if not tensor.is_floating_point():
-                continue
-            values = rng.standard_normal(tuple(tensor.shape)).astype("float32")
-            if "var" in name:
-                values = np.abs(values) + 0.5
-            elif values.ndim > 1:
-                values /= np.sqrt(values[0].size)
-            else:
-                values = 0.1 * values + ("weight" in name)
-            tensor.copy_(torch.from_numpy(np.asarray(values, dtype="float32")))
-    return model.eval()
-
-
-def results(model: Any, output: Any) -> list[Any]:
-    """Return the norms of a model's output and of its gradient, by parameter."""
-    output.square().mean().backward()
-    gradients = [p.grad for _, p in sorted(model.named_parameters()) if p.grad is not None]
-    return [float(tensor.detach().double().norm()) for tensor in (output, *gradients)]
-
-
-def image(torch: Any, rng: np.random.RandomState, size: int = 64) -> Any:
-    """Return two images."""
-    return torch.from_numpy(rng.standard_normal((2, 3, size, size)).astype("float32"))
+from cases import CASES, arrays, case, filled, normal, tokens, trained
 
 
 @case
@@ -65,12 +23,12 @@ def einops(torch: Any, rng: np.random.RandomState) -> list[Any]:
     from einops import einsum, rearrange, reduce
     from einops.layers.torch import Rearrange
 
-    x = image(torch, rng, 8).requires_grad_()
+    x = normal(torch, rng, 2, 3, 8, 8).requires_grad_()
     y = rearrange(x, "b c (h p) (w q) -> b (h w) (p q c)", p=4, q=4)
     z = reduce(y, "b t d -> b d", "mean") + Rearrange("b t d -> (t b) d")(y)[:2]
     loss = einsum(z, z, "b d, c d -> b c")
     loss.sum().backward()
-    return [loss.detach().flatten().tolist(), x.grad.flatten().tolist()]
+    return [loss, x.grad]
 
 
 @case
@@ -80,7 +38,8 @@ def torchvision(torch: Any, rng: np.random.RandomState) -> list[Any]:
 
     model = filled(torch, models.resnet18(), rng)
     picture = transforms.Compose([transforms.Resize(40), transforms.CenterCrop(32), transforms.Normalize(0.5, 0.2)])
-    return [*results(model, model(image(torch, rng))), float(picture(image(torch, rng)[0]).norm())]
+    x = normal(torch, rng, 2, 3, 64, 64)
+    return [*trained(torch, model, lambda: model(x)), picture(x[0])]
 
 
 @case
@@ -89,7 +48,8 @@ def timm(torch: Any, rng: np.random.RandomState) -> list[Any]:
     import timm
 
     model = filled(torch, timm.create_model("mobilenetv3_small_100"), rng)
-    return results(model, model(image(torch, rng)))
+    x = normal(torch, rng, 2, 3, 64, 64)
+    return trained(torch, model, lambda: model(x), 1e-4)
 
 
 @case
@@ -104,8 +64,8 @@ def torchmetrics(torch: Any, rng: np.random.RandomState) -> list[Any]:
         scores = torch.from_numpy(rng.standard_normal((16, 4)).astype("float32"))
         metrics.update(scores, torch.from_numpy(rng.randint(0, 4, 16)))
         error.update(scores, scores * 0.5)
-        found += pairwise_cosine_similarity(scores).flatten().tolist()
-    return [*(float(value) for value in metrics.compute().values()), float(error.compute()), found]
+        found.append(pairwise_cosine_similarity(scores))
+    return [*metrics.compute().values(), error.compute(), *found]
 
 
 @case
@@ -115,7 +75,8 @@ def x_transformers(torch: Any, rng: np.random.RandomState) -> list[Any]:
 
     layers = Decoder(dim=32, depth=2, heads=2, attn_dim_head=16, rotary_pos_emb=True, ff_glu=True)
     model = filled(torch, TransformerWrapper(num_tokens=50, max_seq_len=16, attn_layers=layers), rng)
-    return results(model, model(torch.from_numpy(rng.randint(0, 50, (2, 16)))))
+    x = tokens(torch, rng, 50, 2, 16)
+    return trained(torch, model, lambda: model(x))
 
 
 def without_extension(torch: Any) -> None:
@@ -126,26 +87,32 @@ def without_extension(torch: Any) -> None:
     torch.library.keep = library
 
 
-def flat(values: Any) -> Iterator[float]:
-    """Yield the numbers of nested lists."""
-    if isinstance(values, list):
-        for value in values:
-            yield from flat(value)
-    else:
-        yield values
+def load_ecosystem() -> None:
+    """File the cases of the folder `ecosystem`."""
+    for path in sorted(Path(__file__).with_name("ecosystem").glob("*.py")):
+        importlib.import_module(f"ecosystem.{path.stem}")
+
+
+def outcome(torch: Any, name: str, to: Path) -> None:
+    """Compute a case and write its arrays, or what it raised."""
+    torch.manual_seed(0)
+    try:
+        values = arrays(CASES[name](torch, np.random.RandomState(0)))
+        np.savez(to / f"{name}.npz", *values)
+    except Exception as error:  # the test shows it
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
+        (to / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    library, *names = sys.argv[1:]
+    library, folder, *names = sys.argv[1:]
     if library == "tallow":
         importlib.import_module("tallow.compat").install_torch()
     torch = importlib.import_module("torch")
     if library == "torch":
         without_extension(torch)
+    if not CASES.keys() >= set(names):
+        load_ecosystem()
     for name in names:
-        try:
-            outcome: Any = list(flat(CASES[name](torch, np.random.RandomState(0))))
-        except Exception as error:  # the test shows it
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            outcome = f"{type(error).__name__}: {error} ({where.filename}, line {where.lineno})"
-        print(name, json.dumps(outcome), sep="\t", flush=True)
+        outcome(torch, name, Path(folder))

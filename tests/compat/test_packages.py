@@ -1,38 +1,65 @@
-"""Packages written for PyTorch compute the same numbers on tallow, from the same weights."""
+"""Packages written for PyTorch compute the same numbers on tallow, from the same weights.
+
+The cases of packages.py run always, those of the folder `ecosystem` with `--ecosystem`.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from support.paths import ROOT
-from tests.compat.packages import CASES
+
+sys.path.insert(0, str(ROOT / "tests" / "compat"))
+from cases import CASES, difference
+from packages import load_ecosystem
 
 pytestmark = pytest.mark.native
-RTOL = 2e-4  # float32 through dozens of layers
+QUICK = list(CASES)
+PROGRAM = str(ROOT / "tests" / "compat" / "packages.py")
+
+
+def compute(packages: Path, to: Path, names: Sequence[str]) -> tuple[Path, Path]:
+    """Compute cases with both libraries, each in one process: imports take the longest. Return the folders."""
+    environment = {**os.environ, "PYTHONPATH": str(packages)}
+    folders = to / "torch", to / "tallow"
+    for folder in folders:
+        folder.mkdir()
+    commands = [[sys.executable, "-W", "ignore", PROGRAM, folder.name, str(folder), *names] for folder in folders]
+    for process in [subprocess.Popen(c, env=environment, stdout=subprocess.DEVNULL) for c in commands]:
+        process.wait(timeout=300)
+    return folders
 
 
 @pytest.fixture(scope="module")
-def numbers(packages_dir: Path) -> dict[str, dict[str, Any]]:
-    """The numbers of each case, by library. All cases of a library share a process: imports take the longest."""
-    environment = {**os.environ, "PYTHONPATH": str(packages_dir)}
-    program = str(ROOT / "tests" / "compat" / "packages.py")
-    commands = {library: [sys.executable, "-W", "ignore", program, library, *CASES] for library in ("torch", "tallow")}
-    started = {k: subprocess.Popen(c, env=environment, stdout=subprocess.PIPE, text=True) for k, c in commands.items()}
-    lines = {library: process.communicate(timeout=300)[0].splitlines() for library, process in started.items()}
-    return {k: {name: json.loads(text) for name, text in (line.split("\t") for line in v)} for k, v in lines.items()}
+def quick(packages_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The results of the quick cases."""
+    return compute(packages_dir, tmp_path_factory.mktemp("quick"), QUICK)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_numbers_are_pytorchs(numbers: dict[str, dict[str, Any]], name: str) -> None:
-    expected, found = numbers["torch"][name], numbers["tallow"][name]
-    assert not isinstance(expected, str), expected
-    assert not isinstance(found, str), found
-    assert len(found) == len(expected)
-    np.testing.assert_allclose(found, expected, rtol=RTOL, atol=1e-6)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" in metafunc.fixturenames:
+        if metafunc.config.getoption("--ecosystem"):
+            load_ecosystem()
+        metafunc.parametrize("name", list(CASES))
+
+
+def test_the_numbers_are_pytorchs(
+    quick: tuple[Path, Path], name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    folders = quick if name in QUICK else compute(request.getfixturevalue("ecosystem_dir"), tmp_path, [name])
+    assert difference(*folders, name) is None
+
+
+def test_a_difference_of_one_element_is_found(tmp_path: Path) -> None:
+    for name, value in (("torch", 1.0), ("tallow", 1.001)):
+        (tmp_path / name).mkdir()
+        np.savez(tmp_path / name / "case.npz", np.array([2.0, 2.0]), np.array([value, 0.1]))
+    assert difference(tmp_path / "torch", tmp_path / "torch", "case") is None
+    assert "array 1 differs by 0.001" in str(difference(tmp_path / "torch", tmp_path / "tallow", "case"))
+    assert difference(tmp_path / "torch", tmp_path / "tallow", "other") == "the process ended"

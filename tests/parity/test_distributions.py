@@ -284,7 +284,7 @@ def test_samples_have_the_mean_and_variance(case: str) -> None:
         return  # the mean of whose samples is not their `mean`, if there is one; see the tests of each
     samples = p.sample((40000,)).numpy()
     if case == "LogNormal":
-        samples, p = np.log(samples), p._log_distribution  # whose own moments converge
+        samples, p = np.log(samples), p.base_dist  # whose own moments converge
     elif case.endswith("Cauchy"):  # without moments
         samples, p = p.cdf(tl.tensor(samples)).detach().numpy(), tl.distributions.Uniform(tl.zeros(p.batch_shape), 1.0)
     elif case == "RelaxedBernoulli":
@@ -930,3 +930,27 @@ def test_samples_of_relaxed_categories_pass_gradients() -> None:
         (p.rsample() * tl.arange(3.0)).sum().backward()
         assert logits.grad is not None
         assert (logits.grad != 0).any()
+
+
+@pytest.mark.parametrize("lib", [tl, torch])
+def test_a_subclass_expands_into_an_instance(lib: Any) -> None:
+    class Diagonal(lib.distributions.Independent):  # type: ignore[misc]
+        arg_constraints = {"scale": lib.distributions.constraints.dependent}  # noqa: RUF012
+
+        def __init__(self, loc: Any) -> None:
+            self.scale = lib.ones(3)
+            super().__init__(lib.distributions.Normal(loc, self.scale), 1, validate_args=True)
+
+        def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+            return super().expand(batch_shape, self._get_checked_instance(Diagonal, _instance))
+
+    class Lazy(Diagonal):
+        def __init__(self) -> None:
+            super().__init__(lib.zeros(3))
+
+    expanded = Diagonal(lib.arange(3.0)).expand((2,))
+    assert type(expanded) is Diagonal
+    assert (tuple(expanded.batch_shape), tuple(expanded.event_shape)) == ((2,), (3,))
+    assert expanded.mean.tolist() == [[0.0, 1.0, 2.0]] * 2
+    with pytest.raises(NotImplementedError, match="Lazy"):
+        Lazy().expand((2,))

@@ -96,7 +96,6 @@ UNUSED: dict[str, dict[str, str]] = {
         "jit.annotate": "the_type",
         "keras.layers.normalization.BatchNormalization.__init__": "renorm_clipping renorm_momentum",
         "models.parallel.TensorParallelLlama.__init__": "device",
-        "compat.settings.use_deterministic_algorithms": "warn_only",
         "testing.assert_close": "check_layout",
     },
     "the work of the one who calls: `tallow.core.arguments` converts what an op takes": {

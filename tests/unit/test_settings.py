@@ -53,7 +53,9 @@ def test_settings_are_checked_and_stored() -> None:
         tl.set_float32_matmul_precision("low")
     tl.use_deterministic_algorithms(True, warn_only=True)
     assert tl.are_deterministic_algorithms_enabled()
+    assert tl.is_deterministic_algorithms_warn_only_enabled()
     tl.use_deterministic_algorithms(False)
+    assert not tl.is_deterministic_algorithms_warn_only_enabled()
     assert tl.get_num_threads() >= 1
     with pytest.raises(ArgumentError):
         tl.set_num_threads(0)

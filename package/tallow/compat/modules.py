@@ -94,7 +94,8 @@ _FILES_OF_MODULES = (
 )
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
-MODULES["torch.nn.modules.padding"] = "tallow.nn.padding"  # has the base classes under PyTorch's names
+for _file in ("padding", "pooling"):
+    MODULES[f"torch.nn.modules.{_file}"] = f"tallow.nn.{_file}"  # have the base classes under PyTorch's names
 _FILES_OF_DISTRIBUTIONS = (
     "bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet distribution exp_family "
     "exponential fishersnedecor gamma generalized_pareto geometric gumbel half_cauchy half_normal independent "
@@ -113,6 +114,7 @@ for _file in _OPTIMIZERS.split():
 # Names that only the stand-in has: the version, base classes that programs ask `isinstance` of, and functions with the
 # name of their module, which they hide as in PyTorch.
 OWN = {
+    "torch.Future": "tallow.compat.torch.futures:Future",
     "torch.ScriptModule": "tallow.fx.compile.scripted:ScriptModule",
     "torch.Event": "tallow.cuda:Event",
     "torch.Stream": "tallow.cuda:Stream",

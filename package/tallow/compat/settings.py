@@ -13,6 +13,7 @@ __all__ = [
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
+    "is_deterministic_algorithms_warn_only_enabled",
     "set_default_tensor_type",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
@@ -28,6 +29,7 @@ class _Process:
 
     precision = "highest"
     deterministic = False
+    warn_only = False
 
 
 def set_num_threads(num: int) -> None:
@@ -92,16 +94,21 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Store the setting. On the CPU results are always deterministic.
+    """Store the settings. On the CPU results are always deterministic.
 
     On a GPU CuPy adds into one element in no fixed order, for example in the gradient of an embedding.
     """
-    _Process.deterministic = mode
+    _Process.deterministic, _Process.warn_only = mode, mode and warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Return the setting of `use_deterministic_algorithms`."""
     return _Process.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Return the setting `warn_only` of `use_deterministic_algorithms`."""
+    return _Process.warn_only
 
 
 def set_default_tensor_type(t: Any) -> None:

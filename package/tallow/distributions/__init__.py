@@ -9,7 +9,6 @@ from tallow.distributions.continuous import (
     HalfCauchy,
     HalfNormal,
     Laplace,
-    LogNormal,
     Normal,
     Uniform,
 )
@@ -36,6 +35,7 @@ from tallow.distributions.transformed import (
     InverseGamma,
     Kumaraswamy,
     LogisticNormal,
+    LogNormal,
     Pareto,
     RelaxedBernoulli,
     RelaxedOneHotCategorical,

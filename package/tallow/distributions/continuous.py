@@ -81,48 +81,6 @@ class Normal(_LocationScale, ExponentialFamily):
         return -0.25 * x.square() / y + 0.5 * (-math.pi / y).log()
 
 
-class LogNormal(_LocationScale):
-    """The exponential of a Normal: log p(x) = log p_Normal(ln x) - ln x
-
-    Args:    as torch.distributions.LogNormal: mean and standard deviation of the logarithm
-    """
-
-    support: ClassVar = constraints.positive
-
-    @property
-    def _log_distribution(self) -> Normal:
-        return Normal(self.loc, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Tensor:
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self) -> Tensor:
-        return (self.loc - self.scale.square()).exp()
-
-    @property
-    def variance(self) -> Tensor:
-        square = self.scale.pow(2)
-        return square.expm1() * (2 * self.loc + square).exp()
-
-    def rsample(self, sample_shape: Shape = ()) -> Tensor:
-        return self._log_distribution.rsample(sample_shape).exp()
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        logarithm = self._validate_sample(value).log()
-        return self._log_distribution.log_prob(logarithm) - logarithm
-
-    def cdf(self, value: Tensor) -> Tensor:
-        return self._log_distribution.cdf(self._validate_sample(value).log())
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self._log_distribution.icdf(value).exp()
-
-    def entropy(self) -> Tensor:
-        return self._log_distribution.entropy() + self.loc
-
-
 class Laplace(_LocationScale):
     """log p(x) = -|x - loc| / scale - ln 2 scale
 

@@ -11,7 +11,7 @@ from tallow.core.creation import arange, as_tensor
 from tallow.core.public_api import PUBLIC
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor
-from tallow.distributions.constraints import Constraint
+from tallow.distributions.constraints import Constraint, is_dependent
 from tallow.errors import ArgumentError
 
 D = TypeVar("D", bound="Distribution")
@@ -40,7 +40,7 @@ class Distribution:
         self._validate_args = type(self)._validate_args if validate_args is None else validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__:
+                if name in self.__dict__ and not is_dependent(constraint):
                     self._check(f"parameter {name}", self.__dict__[name], constraint)
 
     @staticmethod
@@ -135,15 +135,27 @@ class Distribution:
         """Return the exponential of the entropy."""
         return self.entropy().exp()
 
-    def expand(self: D, batch_shape: Shape) -> D:
-        """Return the distribution with its parameters expanded to a larger batch."""
-        expanded = type(self).__new__(type(self))
+    def expand(self: D, batch_shape: Shape, _instance: Any = None) -> D:
+        """Return the distribution with its parameters expanded to a larger batch.
+
+        Args:    _instance: an object of a subclass to fill in, in place of a new one
+        """
+        expanded: Any = type(self).__new__(type(self)) if _instance is None else _instance
         expanded.__dict__.update(self.__dict__)
         for name, value in self.__dict__.items():
             if isinstance(value, Tensor):
                 expanded.__dict__[name] = value.expand(*batch_shape, *value.shape[len(self._batch_shape) :])
         expanded._batch_shape = Size(batch_shape)
         return expanded
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """Return the object that `expand` of a subclass fills in.
+
+        Raises: NotImplementedError if the class has its own constructor, but no `expand`
+        """
+        if _instance is None and type(self).__init__ is not cls.__init__:  # type: ignore[misc]
+            raise NotImplementedError(f"{type(self).__name__} has its own __init__: it must define expand() too")
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.constraints import Constraint, independent
@@ -46,10 +48,11 @@ class Independent(Distribution):
     def mode(self) -> Tensor:
         return self.base_dist.mode
 
-    def expand(self, batch_shape: Shape) -> Independent:
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        expanded = super().expand(batch_shape, _instance)
         count = len(self._event_shape) - len(self.base_dist.event_shape)
-        base = self.base_dist.expand((*batch_shape, *self._event_shape[:count]))
-        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
+        expanded.base_dist = self.base_dist.expand((*batch_shape, *self._event_shape[:count]))
+        return expanded
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)

@@ -15,7 +15,6 @@ from tallow.distributions.continuous import (
     HalfCauchy,
     HalfNormal,
     Laplace,
-    LogNormal,
     Normal,
     Uniform,
 )
@@ -27,7 +26,7 @@ from tallow.distributions.gamma import Beta, Dirichlet, Gamma
 from tallow.distributions.independent import Independent
 from tallow.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from tallow.distributions.multivariate_normal import MultivariateNormal
-from tallow.distributions.transformed import Pareto, TransformedDistribution
+from tallow.distributions.transformed import LogNormal, Pareto, TransformedDistribution
 from tallow.ops.linalg import linalg_solve_triangular
 
 Vectors = MultivariateNormal | LowRankMultivariateNormal
@@ -67,7 +66,7 @@ def _normal(p: Normal, q: Normal) -> Tensor:
 
 @register_kl(LogNormal, LogNormal)
 def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
-    return _normal(p._log_distribution, q._log_distribution)
+    return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tallow.autograd import no_grad
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
@@ -38,10 +40,12 @@ class MixtureSameFamily(Distribution):
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
 
-    def expand(self, batch_shape: Shape) -> MixtureSameFamily:
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        expanded = super().expand(batch_shape, _instance)
         count = self.component_distribution.batch_shape[-1]
-        components = self.component_distribution.expand((*batch_shape, count))
-        return MixtureSameFamily(self.mixture_distribution.expand(batch_shape), components, self._validate_args)
+        expanded.component_distribution = self.component_distribution.expand((*batch_shape, count))
+        expanded.mixture_distribution = self.mixture_distribution.expand(batch_shape)
+        return expanded
 
     @constraints.dependent_property
     def support(self) -> Constraint | None:

@@ -68,8 +68,8 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - codomain.event_dim - max(base_event_dim - domain.event_dim, 0)
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args)
 
-    def expand(self, batch_shape: Shape) -> Any:
-        expanded = super().expand(batch_shape)
+    def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
+        expanded = super().expand(batch_shape, _instance)
         shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self._event_shape))
         expanded.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         return expanded
@@ -213,6 +213,44 @@ class Weibull(TransformedDistribution):
         return EULER * (1 - inverse) + (self.scale * inverse).log() + 1
 
 
+class LogNormal(TransformedDistribution):
+    """The exponential of a Normal: log p(x) = log p_Normal(ln x) - ln x
+
+    Args:    as torch.distributions.LogNormal: mean and standard deviation of the logarithm
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.positive
+    base_dist: Normal
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.pow(2) / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        square = self.scale.pow(2)
+        return square.expm1() * (2 * self.loc + square).exp()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
+
+
 class Pareto(TransformedDistribution):
     """P(X > x) = (scale / x) ** alpha for x ≥ scale
 
@@ -304,7 +342,7 @@ class _LogitRelaxedBernoulli(Distribution):
         self.temperature, self.bernoulli = temperature, bernoulli
         super().__init__(bernoulli.batch_shape, validate_args=False)
 
-    def expand(self, batch_shape: Shape) -> _LogitRelaxedBernoulli:
+    def expand(self, batch_shape: Shape) -> _LogitRelaxedBernoulli:  # type: ignore[override]
         return _LogitRelaxedBernoulli(self.temperature, self.bernoulli.expand(batch_shape))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
@@ -352,7 +390,7 @@ class _LogRelaxedCategorical(Distribution):
         self.temperature, self.categorical = temperature, categorical
         super().__init__(categorical.batch_shape, categorical.param_shape[-1:], validate_args=False)
 
-    def expand(self, batch_shape: Shape) -> _LogRelaxedCategorical:
+    def expand(self, batch_shape: Shape) -> _LogRelaxedCategorical:  # type: ignore[override]
         return _LogRelaxedCategorical(self.temperature, self.categorical.expand(batch_shape))
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:

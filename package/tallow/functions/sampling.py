@@ -369,7 +369,13 @@ def uniform_(
 
 @public("Tensor_")
 def normal_(input: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers from the normal distribution."""
+    """Fill with numbers from the normal distribution. Complex numbers share the variance between their parts."""
+    if input.dtype.is_complex:
+        parts, scale = (
+            _normal(generator, (*input.shape, 2), input.dtype.to_real()),
+            _checked_std(std, "normal_") / 2**0.5,
+        )
+        return _refill(input, (parts[..., 0] + 1j * parts[..., 1]) * scale + mean)
     d, mean, std = _float_dtype("normal_", input.dtype), number(mean), number(std)
     return _refill(input, _normal(generator, input.shape, d) * _checked_std(std, "normal_") + mean)
 

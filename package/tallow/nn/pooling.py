@@ -80,7 +80,7 @@ class MaxPool3d(_MaxPool):
         return self._pool(F.max_pool3d, input)
 
 
-class _MaxUnpool(Module):
+class _MaxUnpoolNd(Module):
     """Base of max unpooling: its options."""
 
     dims: int
@@ -95,7 +95,7 @@ class _MaxUnpool(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpoolNd):
     """Invert MaxPool1d: put each value back at its index, and zeros elsewhere."""
 
     dims = 1
@@ -104,7 +104,7 @@ class MaxUnpool1d(_MaxUnpool):
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpoolNd):
     """Invert MaxPool2d: put each value back at its index, and zeros elsewhere."""
 
     dims = 2
@@ -113,7 +113,7 @@ class MaxUnpool2d(_MaxUnpool):
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpoolNd):
     """Invert MaxPool3d: put each value back at its index, and zeros elsewhere."""
 
     dims = 3

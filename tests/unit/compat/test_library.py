@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Iterator
 from typing import Any
@@ -81,3 +82,5 @@ def test_ops_of_the_core_are_functions_of_tallow(torch: Any) -> None:
     assert torch.ops.aten.index.Tensor(x, [None, torch.tensor([1, 0])]).tolist() == x[:, [1, 0]].tolist()
     assert str(torch.ops.aten.add.Tensor) == "aten.add.Tensor"
     assert torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor
+    table = {torch.ops.aten.mm: 1, torch.ops.aten.mm.default: 2}
+    assert copy.deepcopy(table) == table

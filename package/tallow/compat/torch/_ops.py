@@ -30,6 +30,9 @@ class OpOverload:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._overloadpacket(*args, **kwargs)
 
+    def __deepcopy__(self, memo: object) -> OpOverload:
+        return self
+
     def __repr__(self) -> str:
         namespace, _, name = self._overloadpacket._qualified_op_name.partition("::")
         return f"<OpOverload(op='{namespace}.{name}', overload='{self._overloadname}')>"
@@ -58,6 +61,9 @@ class OpOverloadPacket:
         if name.startswith("_"):  # as of an object that copy has not filled yet
             raise MissingNameError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return self._overloads.setdefault(name, OpOverload(self, name))
+
+    def __deepcopy__(self, memo: object) -> OpOverloadPacket:
+        return self
 
     def __repr__(self) -> str:
         return f"<OpOverloadPacket(op='{self._qualified_op_name.replace('::', '.')}')>"

@@ -35,11 +35,13 @@ LONG_VECTORS = (
     *("product.c", "matmul_f32.c", "linear_panels.c", "widen.c", "convolution_f32.c", "depthwise_f32.c"),
     *("softmax*_f32.c", "exp_rows_f32.c", "gelu_f32.c", "silu_f32.c", "arithmetic_f32.c", "*_norm_f32.c"),
     *("attention_f32.c", "encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c", "gru_f32.c", "lstm_f32.c"),
+    "fft_f32.c",
 )
 # Loops that are unrolled by hand, or do not matter: unrolled further, they take more memory and no less time.
 UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
-    *("csr_f32.c", "csr_f64.c", "max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c", "select_f32.c"),
+    *("csr_f32.c", "csr_f64.c", "fft_f32.c", "max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c"),
+    "select_f32.c",
 )
 TARGETS = ("wasm", "native", "aarch64-linux")
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64

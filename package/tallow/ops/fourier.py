@@ -1,6 +1,7 @@
 """Discrete Fourier transforms over some dims: of complex numbers, of real ones, and back to real ones.
 
-The library of the device computes them: NumPy's pocketfft, or cuFFT. A transform in float32 stays in complex64.
+The library of the device computes them: NumPy's pocketfft, or cuFFT; and a kernel many short ones at once, a lane of a
+vector for each. A transform in float32 stays in complex64.
 
 The matrix of a transform is symmetric, so the transpose of `fft_complex` is itself. The other two are real-linear, and
 compute the adjoint: of a half spectrum, each coefficient but the first, and the last of an even size, stands for two.
@@ -11,30 +12,49 @@ from __future__ import annotations
 import numpy as np
 
 from tallow.devices import array_module
+from tallow.kernels.table import kernel, run
 from tallow.ops.table import Array, Result, op
 
 # The normalization of the adjoint transform, by that of the transform.
 ADJOINT = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
-def _transform(x: Array, dims: tuple[int, ...], norm: str, inverse: bool) -> Array:
+@kernel("fft_complex", "array")
+def fft_complex_array(x: Array, dims: tuple[int, ...], norm: str, inverse: bool) -> Array:
+    """Transform over some dims."""
     fft = array_module(x).fft
     if len(dims) == 1:
         return fft.ifft(x, axis=dims[0], norm=norm) if inverse else fft.fft(x, axis=dims[0], norm=norm)
     return fft.ifftn(x, axes=dims, norm=norm) if inverse else fft.fftn(x, axes=dims, norm=norm)
 
 
+@kernel("fft_of_real", "array")
+def fft_of_real_array(x: Array, axis: int, norm: str) -> Array:
+    """Return the half spectrum of real numbers."""
+    half: Array = array_module(x).fft.rfft(x, axis=axis, norm=norm)
+    return half
+
+
+@kernel("fft_to_real", "array")
+def fft_to_real_array(x: Array, n: int, axis: int, norm: str) -> Array:
+    """Return the `n` real numbers of a half spectrum."""
+    y: Array = array_module(x).fft.irfft(x, n, axis=axis, norm=norm)
+    return y
+
+
+def _transform(x: Array, dims: tuple[int, ...], norm: str, inverse: bool) -> Array:
+    y: Array = run("fft_complex", x, dims, norm, inverse) if dims else x
+    return y
+
+
 def _from_real(x: Array, dims: tuple[int, ...], norm: str) -> Array:
     """Return the half spectrum of real numbers."""
-    half: Array = array_module(x).fft.rfft(x, axis=dims[-1], norm=norm)
-    return _transform(half, dims[:-1], norm, False) if len(dims) > 1 else half
+    return _transform(run("fft_of_real", x, dims[-1], norm), dims[:-1], norm, False)
 
 
 def _to_real(x: Array, n: int, dims: tuple[int, ...], norm: str) -> Array:
     """Return the real numbers, `n` along the last of the dims, of a half spectrum."""
-    if len(dims) > 1:
-        x = _transform(x, dims[:-1], norm, True)
-    y: Array = array_module(x).fft.irfft(x, n, axis=dims[-1], norm=norm)
+    y: Array = run("fft_to_real", _transform(x, dims[:-1], norm, True), n, dims[-1], norm)
     return y
 
 

@@ -23,6 +23,7 @@ from tallow.kernels.bindings import (
     encoder_block,
     expert_block,
     formulas,
+    fourier,
     gates,
     linear,
     matmul,

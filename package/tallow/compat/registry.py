@@ -17,6 +17,7 @@ COMPOSITE = ("", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "defa
 DIFFERENTIABLE = ("Autograd", "AutogradCPU", "AutogradCUDA")
 KEYS = {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta"}
 OPS: dict[str, CustomOp] = {}
+LOADED: set[str] = set()  # namespaces of compiled libraries: an op without a function raises when it is called
 
 
 class CustomOp:
@@ -95,8 +96,8 @@ def op_named(name: str) -> CustomOp:
 
 
 def existing(namespace: str, name: str) -> CustomOp:
-    """Return an op. Raises: AttributeError if it is not defined."""
-    op = OPS.get(f"{namespace}::{name}")
+    """Return an op. Raises: AttributeError if it is not defined, unless a library is loaded that may have it."""
+    op = op_named(f"{namespace}::{name}") if namespace in LOADED else OPS.get(f"{namespace}::{name}")
     if op is None:
         raise MissingNameError(f"'_OpNamespace' '{namespace}' object has no attribute '{name}'")
     return op

@@ -7,6 +7,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tallow.compat import install_torch
@@ -84,3 +85,27 @@ def test_ops_of_the_core_are_functions_of_tallow(torch: Any) -> None:
     assert torch.ops.aten.add.Tensor is torch.ops.aten.add.Tensor
     table = {torch.ops.aten.mm: 1, torch.ops.aten.mm.default: 2}
     assert copy.deepcopy(table) == table
+
+
+def test_nms_keeps_boxes_that_do_not_overlap_a_better_one(torch: Any) -> None:
+    """By the definition: of boxes by decreasing score, one is dropped if it overlaps one that is kept."""
+    torch.ops.load_library("site-packages/torchvision/_C.so")
+    rng = np.random.default_rng(0)
+    corners, sizes, scores = rng.random((40, 2)), rng.random((40, 2)) * 0.4, rng.random(40)
+    boxes = np.concatenate([corners, corners + sizes], axis=1)
+
+    def overlap(a: Any, b: Any) -> float:
+        width, height = (max(0.0, min(a[i + 2], b[i + 2]) - max(a[i], b[i])) for i in (0, 1))
+        area_a, area_b = ((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
+        return width * height / (area_a + area_b - width * height)
+
+    expected: list[int] = []
+    for i in np.argsort(-scores):
+        if all(overlap(boxes[i], boxes[j]) <= 0.3 for j in expected):
+            expected.append(int(i))
+    found = torch.ops.torchvision.nms(torch.from_numpy(boxes), torch.from_numpy(scores), 0.3)
+    assert found.dtype == torch.int64
+    assert found.tolist() == expected
+    assert 5 < len(expected) < 40
+    with pytest.raises(UnsupportedError, match="torchvision::deform_conv2d"):
+        torch.ops.torchvision.deform_conv2d(torch.ones(2))

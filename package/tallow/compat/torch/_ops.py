@@ -8,6 +8,7 @@ from typing import Any
 
 import tallow
 from tallow.compat.absent import absent
+from tallow.compat.libraries import load_library
 from tallow.compat.registry import OPS, existing
 from tallow.core.tensor import Tensor
 from tallow.errors import MissingNameError
@@ -180,10 +181,12 @@ class _Ops:
         return namespace
 
     def load_library(self, path: str | os.PathLike[str]) -> None:
-        """Raise OSError: libraries are compiled for PyTorch."""
-        raise OSError(
-            f"{os.fspath(path)}: compiled for PyTorch; tallow, which stands in for torch here, cannot load it"
-        )
+        """Register the functions that tallow has for the ops of a library.
+
+        Raises: OSError if there are none: libraries are compiled for PyTorch.
+        """
+        if not load_library(os.fspath(path)):
+            raise _compiled(path)
 
 
 class _Classes:
@@ -194,9 +197,7 @@ class _Classes:
 
     def load_library(self, path: str | os.PathLike[str]) -> None:
         """Raise OSError: libraries are compiled for PyTorch."""
-        raise OSError(
-            f"{os.fspath(path)}: compiled for PyTorch; tallow, which stands in for torch here, cannot load it"
-        )
+        raise _compiled(path)
 
 
 ops, classes = _Ops(), _Classes()

@@ -1,0 +1,75 @@
+"""Compiled libraries of packages, whose ops are functions here: `torch.ops.load_library` looks for them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tallow
+from tallow.autograd import enable_grad, grad
+from tallow.compat.registry import LOADED, op_named
+from tallow.core.tensor import Tensor
+
+
+def load_library(path: str | Path) -> bool:
+    """Register the ops of a library. Return whether there are functions for it."""
+    name = f"{Path(path).parent.name}/{Path(path).name.partition('.')[0]}"
+    for op, function in LIBRARIES.get(name, {}).items():
+        op_named(op).functions[""] = function
+        LOADED.add(op.partition("::")[0])
+    return name in LIBRARIES
+
+
+def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """Return the indices of boxes, by decreasing score, without those that overlap a box before them too much.
+
+    Shapes:  dets (N, 4), with x and y of two corners; scores (N,) -> (M,)
+    """
+    boxes = dets.detach().numpy().astype(np.float64)
+    low, high = boxes[:, :2], boxes[:, 2:]
+    areas = (high - low).prod(axis=1)
+    order = np.argsort(-scores.detach().numpy(), kind="stable")
+    kept = []
+    while order.size:
+        first, rest = order[0], order[1:]
+        kept.append(int(first))
+        sides = np.minimum(high[first], high[rest]) - np.maximum(low[first], low[rest])
+        common = sides.clip(min=0).prod(axis=1)
+        with np.errstate(invalid="ignore"):  # two boxes without area overlap by 0 / 0
+            order = rest[~(common / (areas[first] + areas[rest] - common) > iou_threshold)]
+    return tallow.tensor(kept, dtype=tallow.int64, device=dets.device)
+
+
+def roi_align(
+    input: Tensor, rois: Tensor, spatial_scale: float, height: int, width: int, sampling_ratio: int, aligned: bool
+) -> Tensor:
+    """Return the features of regions, by the function in Python of torchvision itself."""
+    module = importlib.import_module("torchvision.ops.roi_align")
+    features: Tensor = module._roi_align(input, rois, spatial_scale, height, width, sampling_ratio, aligned)
+    return features
+
+
+def roi_align_backward(
+    gradient: Tensor, rois: Tensor, spatial_scale: float, height: int, width: int, *rest: Any
+) -> Tensor:
+    """Return the gradient of `roi_align` for its input, which does not depend on the input's values."""
+    *shape, sampling_ratio, aligned = rest
+    with enable_grad():
+        zeros = tallow.zeros(shape, dtype=gradient.dtype, device=gradient.device, requires_grad=True)
+        features = roi_align(zeros, rois, spatial_scale, height, width, sampling_ratio, aligned)
+        (found,) = grad(features, zeros, gradient)
+    return zeros.detach() if found is None else found
+
+
+LIBRARIES: dict[str, dict[str, Callable[..., Any]]] = {
+    "torchvision/_C": {
+        "torchvision::nms": nms,
+        "torchvision::roi_align": roi_align,
+        "torchvision::_roi_align_backward": roi_align_backward,
+        "torchvision::_cuda_version": lambda: -1,
+    }
+}

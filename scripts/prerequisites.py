@@ -70,6 +70,7 @@ PRESENT: dict[str, Callable[[], object]] = {
     "espeak": lambda: ctypes.util.find_library("espeak-ng"),
     "node": node,
     "packages_dir": lambda: fetch_packages.place().is_dir(),
+    "wheels_dir": lambda: fetch_packages.wheels_place().is_dir(),
     "pyodide_dir": lambda: fetch_pyodide.place().is_dir(),
     **{f"{name}_dir": copy.place.is_dir for name, copy in fetch_npm.COPIES.items()},
 }

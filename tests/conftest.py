@@ -176,6 +176,17 @@ def pyodide_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
+def wheels_dir() -> Path:
+    """Return the folder with the wheels of such packages for a tab, which scripts/test downloads."""
+    import fetch_packages  # scripts/ is missing inside Pyodide
+
+    folder = fetch_packages.wheels_place()
+    if not folder.is_dir():
+        pytest.skip("the wheels are not downloaded: run scripts/test, or scripts/fetch_packages.py --wheels")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def tokenizers_dir() -> Path:
     """Return a local copy of the tokenizers library for pages."""
     return builds.tokenizers()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
+import zipfile
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -23,8 +25,8 @@ class Index:
         asked: the projects that were asked for.
     """
 
-    def __init__(self, wheels: Path, pyodide: Path) -> None:
-        self.wheels = {path.name: path for path in wheels.glob("*.whl")}
+    def __init__(self, wheels: dict[str, bytes], pyodide: Path) -> None:
+        self.wheels = wheels
         self.pyodide = pyodide
         self.asked: list[str] = []
 
@@ -38,18 +40,18 @@ class Index:
     def _project(self, route: Route) -> None:
         name = urlsplit(route.request.url).path.strip("/").rpartition("/")[2]
         self.asked.append(name)
-        found = [path for path in self.wheels.values() if _project_of(path.name) == name]
+        found = {file: data for file, data in self.wheels.items() if _project_of(file) == name}
         if not found:
             route.fulfill(status=404, headers=HEADERS)
             return
         files = [
             {
-                "filename": path.name,
-                "url": f"{FILES}/{path.name}",
-                "hashes": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()},
-                "size": path.stat().st_size,
+                "filename": file,
+                "url": f"{FILES}/{file}",
+                "hashes": {"sha256": hashlib.sha256(data).hexdigest()},
+                "size": len(data),
             }
-            for path in found
+            for file, data in found.items()
         ]
         answer = {"meta": {"api-version": "1.1"}, "name": name, "files": files}
         content_type = "application/vnd.pypi.simple.v1+json"
@@ -58,7 +60,7 @@ class Index:
     def _file(self, route: Route) -> None:
         name = unquote(urlsplit(route.request.url).path.rpartition("/")[2])
         if name in self.wheels:
-            route.fulfill(path=self.wheels[name], headers=HEADERS)
+            route.fulfill(body=self.wheels[name], headers=HEADERS)
         else:
             route.fulfill(status=404, headers=HEADERS)
 
@@ -82,3 +84,31 @@ class Index:
 
 def _project_of(wheel: str) -> str:
     return re.sub(r"[-_.]+", "-", wheel.partition("-")[0]).lower()
+
+
+def wheel(name: str, files: dict[str, str], *requires: str) -> dict[str, bytes]:
+    """Return a wheel of version 1.0 without compiled parts, by its file name."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0", *(f"Requires-Dist: {r}" for r in requires)]
+        archive.writestr(f"{name}-1.0.dist-info/METADATA", "\n".join(lines) + "\n")
+        tag = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr(f"{name}-1.0.dist-info/WHEEL", tag)
+        archive.writestr(f"{name}-1.0.dist-info/RECORD", "")
+    return {f"{name}-1.0-py3-none-any.whl": file.getvalue()}
+
+
+def without_compiled_parts(path: Path) -> dict[str, bytes]:
+    """Return the wheel of the Python files of a wheel: for a package of Pyodide that only its CDN has."""
+    name, version = path.name.split("-")[:2]
+    file = io.BytesIO()
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(file, "w") as target:
+        for member in source.namelist():
+            data = source.read(member)
+            if member.endswith("/WHEEL"):
+                data = re.sub(rb"Tag: .*", b"Tag: py3-none-any", data)
+            if not member.endswith(".so"):
+                target.writestr(member, data)
+    return {f"{name}-{version}-py3-none-any.whl": file.getvalue()}

@@ -207,7 +207,7 @@ class Demo:
             code = CodeRunner(source, filename=console.filename, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).compile()
             say = lambda text: output.write("note", text)  # noqa: E731
             for command in commands:
-                await self._packages.install(command.split(), say)
+                await self._packages.install(command, say)
             await self._packages.load_for(source, say)
             self._is_computing = True
             if self._is_interrupted:

@@ -50,12 +50,12 @@ class Packages:
     def __init__(self) -> None:
         self._is_listed = False
 
-    async def install(self, arguments: list[str], say: Callable[[str], None]) -> None:
+    async def install(self, command: str, say: Callable[[str], None]) -> None:
         """Install packages of PyPI, by the arguments of `pip install`."""
-        if await self._list(arguments, say):
+        if await self._list([command], say):
             import installing  # late: few sessions need it
 
-            await installing.install(arguments, say)
+            await installing.install(command, say)
 
     async def load_for(self, source: str, say: Callable[[str], None]) -> None:
         """Load the packages that the code imports. `say` receives what happens, as lines of text.
@@ -67,11 +67,11 @@ class Packages:
             return
         known = pyodide_js._api._import_name_to_package_name
         wanted = sorted({package for name in missing if (package := known.get(name)) is not None})
-        if tried := sorted({TRIED[name] for name in missing if name in TRIED}):
+        for tried in sorted({TRIED[name] for name in missing if name in TRIED}):
             try:
                 await self.install(tried, say)
             except Exception as error:  # micropip's, if there is no connection
-                say(f"{', '.join(tried)} could not be installed: check the connection. {error}\n")
+                say(f"{tried} could not be installed: check the connection. {error}\n")
         if not wanted:
             return
         say(f"Loading {', '.join(wanted)}.\n")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import START_MS
 from tests.browser.consoles import PAGE, Console
+from tests.browser.index import wheel
 
 PIXELS = """
 async ([image]) => {
@@ -69,23 +68,10 @@ def test_figure_as_last_value_and_figures_that_change(console: Console) -> None:
     console.run("plt.close('all')")
 
 
-def wheel() -> bytes:
-    """Return a pure wheel."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("wick.py", "LENGTH = 7\n")
-        folder = "wick-1.0.dist-info"
-        archive.writestr(f"{folder}/METADATA", "Metadata-Version: 2.1\nName: wick\nVersion: 1.0\n")
-        archive.writestr(
-            f"{folder}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr(f"{folder}/RECORD", "")
-    return file.getvalue()
-
-
 def test_micropip_installs_a_wheel(console: Console, site: str) -> None:
-    address = f"{site}wick-1.0-py3-none-any.whl"
-    console.page.context.route(address, lambda route: route.fulfill(body=wheel(), content_type="application/zip"))
+    ((file, content),) = wheel("wick", {"wick.py": "LENGTH = 7\n"}).items()
+    address = f"{site}{file}"
+    console.page.context.route(address, lambda route: route.fulfill(body=content, content_type="application/zip"))
     cell = console.run(f"import micropip\nawait micropip.install({address!r})\nimport wick\nwick.LENGTH")
     assert cell.endswith("7\n"), cell
 

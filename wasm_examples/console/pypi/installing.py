@@ -6,15 +6,20 @@ requirement that has neither is left out, and the page says so.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import io
 import re
+import shlex
 import site
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -33,8 +38,9 @@ class PipError(ValueError):
     """A `pip install` that the page cannot do."""
 
 
-async def install(arguments: Sequence[str], say: Say) -> None:
+async def install(command: str, say: Say) -> None:
     """Install packages, by the arguments of `pip install`."""
+    arguments = shlex.split(command, comments=True)
     requirements = [argument for argument in arguments if argument not in (*IGNORED, "--pre", "--no-deps")]
     for argument in requirements:
         if argument.startswith("-"):
@@ -147,10 +153,6 @@ async def _install_python_part(requirement: str, say: Say) -> bool:
     name = _name(requirement)
     if name not in PYTHON_PARTS:
         return False
-    import io
-    import zipfile
-    from pathlib import Path
-
     from pyodide.http import pyfetch
 
     prefix = f"{name}-{PYTHON_PARTS[name](importlib.metadata.version('torch'))}"
@@ -162,12 +164,20 @@ async def _install_python_part(requirement: str, say: Say) -> bool:
         return False
     smallest = min(wheels, key=lambda file: file.get("size") or 0)
     say(f"Installing the Python part of {smallest['filename']}.\n")
-    data = await (await pyfetch(smallest["url"], integrity=None)).bytes()
+    data = await (await pyfetch(smallest["url"])).bytes()
+    if hashlib.sha256(data).hexdigest() != smallest["hashes"]["sha256"]:
+        raise PipError(f"{smallest['filename']} is damaged: install it again")
     folder = Path(site.getsitepackages()[0])
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for member in archive.namelist():
             parts = Path(member).parts
-            if not member.endswith(COMPILED) and not parts[0].endswith(".libs") and ".." not in parts:
+            if ".." in parts or parts[0].endswith(".libs"):
+                continue
+            if member.endswith(COMPILED):
+                place = (folder / member).with_name(f"{parts[-1].partition('.')[0]}.so")
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.touch()  # the package asks PyTorch to load it: see tallow.compat.libraries
+            else:
                 archive.extract(member, folder)
     importlib.invalidate_caches()
     requires = importlib.metadata.requires(name) or []

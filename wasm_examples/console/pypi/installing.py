@@ -28,7 +28,8 @@ import pyodide_js
 IGNORED = ("-q", "--quiet", "-U", "--upgrade", "--user", "--no-cache-dir")
 # Of micropip's message about requirements without a wheel: 'name>=1'.
 WITHOUT_WHEEL = re.compile(r"pure Python 3 wheel for:? (.*)")
-OF_PYTORCH = "typing-extensions"  # packages import it because PyTorch requires it
+# Packages import the first because PyTorch requires it, and the second from torch.hub.
+OF_PYTORCH = ("typing-extensions", "tqdm")
 # What a package imports and requires on other systems only.
 MISSED = {"huggingface_hub": "httpcore2"}
 Say = Callable[[str], None]
@@ -60,7 +61,7 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
     try:
         while True:
             try:
-                await micropip.install([*requirements, OF_PYTORCH], keep_going=True, **options)
+                await micropip.install([*requirements, *OF_PYTORCH], keep_going=True, **options)
                 break
             except ValueError as error:
                 missing = dict.fromkeys(_without_wheel(str(error), requirements))

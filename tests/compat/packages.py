@@ -89,7 +89,7 @@ def without_extension(torch: Any) -> None:
 
 def load_ecosystem() -> None:
     """File the cases of the folder `ecosystem`."""
-    for path in sorted(Path(__file__).with_name("ecosystem").glob("*.py")):
+    for path in sorted(Path(__file__).with_name("ecosystem").glob("[a-z]*.py")):
         importlib.import_module(f"ecosystem.{path.stem}")
 
 

@@ -1,0 +1,1 @@
+"""Cases of packages that run with --ecosystem."""

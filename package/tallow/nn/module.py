@@ -83,8 +83,6 @@ class Module(Hooked, Stateful):
         elif isinstance(value, Parameter):
             self._register(self._parameters, name, value)
             provide(type(self), "_parameters", name)
-            if type(self).register_parameter is not _REGISTER:  # programs replace it, to build models without memory
-                self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._register(self._modules, name, value)
             provide(type(self), "_modules", name)
@@ -464,6 +462,3 @@ class Module(Hooked, Stateful):
 
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
-
-
-_REGISTER = Module.register_parameter

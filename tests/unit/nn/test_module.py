@@ -136,16 +136,6 @@ def test_invalid_names(register: str, name: str) -> None:
         getattr(Block(), register)(3, None)
 
 
-def test_an_assignment_calls_a_replaced_register_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As accelerate's init_empty_weights does, which puts each parameter on meta as it is made."""
-    monkeypatch.setattr(
-        tl.nn.Module,
-        "register_parameter",
-        lambda self, name, p: self._parameters.update({name: Parameter(p.to("meta"))}),
-    )
-    assert tl.nn.Linear(2, 3).weight.is_meta
-
-
 def test_a_name_has_one_kind() -> None:
     model = tl.nn.Linear(2, 2)
     model.register_buffer("shift", tl.zeros(1))

@@ -25,6 +25,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "autograd.functional.hessian": "vectorize outer_jacobian_strategy",
         "autograd.functional.jacobian": "vectorize strategy",
         "compat.attention.sdpa_kernel": "backends set_priority",
+        "compat.packages.safetensors.*": "backend",
         "compiler.compile": "dynamic",
         "compiler.disable": "recursive reason",
         "export.capture.export": "strict",
@@ -54,7 +55,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
-        "export.recorder.Recorder.*": "ready value backward",
+        "core.overrides.disabled": "types",
+        "export.recorder.Recorder.*": "ready value backward tensor",
         "functions.complex_numbers.is_conj": "input",
         "fx.compile.recorder.CallRecorder.*": "ready value backward array",
         "nn.utils.prune.BasePruningMethod.__call__": "inputs",
@@ -95,6 +97,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "distributed.objects.broadcast_object_list": "device",
         "jit.annotate": "the_type",
         "keras.layers.normalization.BatchNormalization.__init__": "renorm_clipping renorm_momentum",
+        "compat.packages.tokenizers.encodings.Encoding.pad": "pad_token",  # no encoding keeps the text of its tokens
+        "io.files.save": "pickle_module pickle_protocol",  # the format has one
         "models.parallel.TensorParallelLlama.__init__": "device",
         "testing.assert_close": "check_layout",
     },
@@ -103,6 +107,7 @@ UNUSED: dict[str, dict[str, str]] = {
     },
     "the caller gives the same to all of them: a table of functions, a hook of a base class": {
         "cli.*": "arguments parser",
+        "compat.packages.PackageFinder.find_spec": "path target",
         "compat.stand_in.TorchFinder.find_spec": "path target",
         "data.collate.collate_*": "collate_fn_map",
         "data.tables._Labels.add": "line",

@@ -1,4 +1,4 @@
-"""What the cases of packages share: the table of cases, weights of NumPy, and the results that are compared."""
+"""The parts that all cases of packages use: their table, weights of NumPy, and the results that are compared."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ is an error to use it.
 from __future__ import annotations
 
 import inspect
-import linecache
 import operator
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,11 +24,11 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.core.apply import apply_generally, inplace_generally
 from tallow.core.arguments import Prepared
-from tallow.core.overrides import is_array_code
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import TallowError, TraceError
-from tallow.export.sizes import INSIDE, Symbolic, caller_of_sizes, check_size, second_of, sym_size, symbolic
+from tallow.export.places import line_of_program
+from tallow.export.sizes import Symbolic, caller_of_sizes, check_size, second_of, sym_size, symbolic
 from tallow.export.targets import DETACH, DRAWS, FROM_DATA, op_target, whole_target
 from tallow.export.views import View, scatter
 from tallow.fx.graph import Graph
@@ -46,7 +45,6 @@ LITERALS = (int, float, str, bool, bytes, type(None), type(...), dtypes.dtype, d
 # Ops whose values have a shape that depends on the elements of their operands.
 _DATA_SHAPED = "argwhere bincount masked_select nonzero_tuple unique unique_consecutive"
 RUNS = "tallow.export.capture"  # the module that calls the program
-LAYERS = "tallow.nn."  # named only if no module of the program is left
 DATA_SHAPED = frozenset(_DATA_SHAPED.split())
 
 
@@ -456,23 +454,7 @@ class Recorder:
 
     def place(self) -> str:
         """Return the line of the program that runs, for a message."""
-        frame, innermost = inspect.currentframe(), None
-        while frame is not None:
-            module = frame.f_globals.get("__name__", "")
-            if module == self.runs:
-                frame = innermost  # nothing but layers of tallow
-                break
-            if module.startswith(LAYERS):
-                innermost = innermost or frame
-            elif not is_array_code(frame) and not module.startswith(INSIDE):
-                break
-            frame = frame.f_back
-        if frame is None:
-            return ""
-        path = frame.f_code.co_filename
-        line = linecache.getline(path, frame.f_lineno).strip()
-        where = f"{path.rpartition('/')[2]}:{frame.f_lineno}, in {frame.f_code.co_name}"
-        return f" ({where}{f': {line}' if line else ''})"
+        return line_of_program(self.runs)
 
 
 def repeats_by_values(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

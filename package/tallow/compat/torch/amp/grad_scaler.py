@@ -6,6 +6,6 @@ from enum import Enum
 
 
 class OptState(Enum):
-    """What a GradScaler has done with an optimizer since its last `update`."""
+    """The state of an optimizer since the last `update` of its GradScaler."""
 
     READY, UNSCALED, STEPPED = range(3)

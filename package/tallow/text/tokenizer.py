@@ -112,7 +112,7 @@ class Tokenizer(TextTokenizer):
     def _of(cls, entries: dict[str, Any], config: dict[str, Any], name: str) -> Tokenizer:
         split_special = config.get("split_special_tokens") is True
         engine = engine_of(json.dumps(entries, ensure_ascii=False), name, split_special=split_special)
-        _check_patterns(entries)
+        check_patterns(entries)
         return cls(engine, config, post_processor(entries.get("post_processor"), name))
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
@@ -260,7 +260,7 @@ def write_tokenizer(entries: dict[str, Any], config: dict[str, Any], folder: Pat
             file.write((json.dumps(values, ensure_ascii=False, indent=1) + "\n").encode())
 
 
-def _check_patterns(entries: dict[str, Any]) -> None:
+def check_patterns(entries: dict[str, Any]) -> None:
     """Raise TokenizerError if a regular expression in a `tokenizer.json` may take exponential time."""
     pending: list[Any] = [entries]
     while pending:

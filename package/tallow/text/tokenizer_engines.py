@@ -79,6 +79,9 @@ class _Native:
     def __init__(self, text: str, name: str, split_special: bool) -> None:
         try:
             import tokenizers  # optional: the extra `text`
+
+            if tokenizers.Tokenizer.__module__.startswith("tallow."):  # tallow.compat.packages, which calls this
+                raise ImportError("the package is not installed")
         except ImportError as error:
             raise MissingPackageError("tokenizers", name, "text") from error
         self._name = name

@@ -19,7 +19,7 @@ from tallow.compat import install_torch
 from tallow.compat.packages import VERSIONS, PackageFinder, safetensors, tokenizers
 from tallow.compat.packages.safetensors import numpy as of_numpy
 from tallow.compat.packages.safetensors import torch as of_torch
-from tallow.errors import ArgumentError, CheckpointError, UnsupportedError
+from tallow.errors import ArgumentError, CheckpointError, MissingPackageError, TokenizerError, UnsupportedError
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "##s", "on", "mat", "."]
 FAMILIES = {
@@ -108,6 +108,39 @@ def test_batches_are_cut_and_padded_alike(pair: tuple[Any, Any], limits: dict[st
     assert (ours.truncation, ours.padding) == (theirs.truncation, theirs.padding)
 
 
+def test_settings_are_in_the_file_and_texts_that_fit_are_not_cut(pair: tuple[Any, Any]) -> None:
+    theirs, ours = pair
+    for tokenizer in pair:
+        tokenizer.enable_truncation(5, strategy="only_second", direction="left")
+        tokenizer.enable_padding(length=8)
+    assert json.loads(ours.to_str()) == json.loads(theirs.to_str())
+    again = tokenizers.Tokenizer.from_str(theirs.to_str())
+    for tokenizer in (ours, again, copy.deepcopy(ours)):
+        assert (tokenizer.truncation, tokenizer.padding) == (theirs.truncation, theirs.padding)
+        assert tokenizer.encode("the cats").ids == theirs.encode("the cats").ids
+    for tokenizer in pair:
+        tokenizer.enable_truncation(2, strategy="only_first")
+    assert ours.encode("the cat").ids == theirs.encode("the cat").ids
+
+
+def test_changes_of_parts_take_effect(pair: tuple[Any, Any]) -> None:
+    found = []
+    for library, tokenizer in zip((pytest.importorskip("tokenizers"), tokenizers), pair, strict=True):
+        ids = []
+        for last in (library.normalizers.NFC(), library.normalizers.Lowercase()):
+            first = [library.normalizers.NFD(), library.normalizers.StripAccents()]
+            tokenizer.normalizer = library.normalizers.Sequence([*first, last])
+            ids.append(tokenizer.encode("The Cat").ids)
+        tokenizer.model.unk_token = "mat"
+        ids.append(tokenizer.encode("dog").ids)
+        new = [tokenizer.add_tokens(["", "cat"]), tokenizer.add_tokens(["cat"]), tokenizer.add_special_tokens(["cat"])]
+        found.append((ids, new, tokenizer.get_vocab()))
+        for arguments in ((["the", "cat"],), ("the", "cat", True), (3,)):
+            with pytest.raises(TypeError):
+                tokenizer.encode(*arguments)
+    assert found[1] == found[0]
+
+
 def test_ids_and_tokens_are_decoded_alike(pair: tuple[Any, Any]) -> None:
     theirs, ours = pair
     for ids in ([2, 5, 6, 8, 11, 3], [12, 0, 4]):
@@ -130,6 +163,9 @@ def test_what_is_not_computed_is_refused_by_name() -> None:
         tokenizers.Tokenizer.from_str(tokenizer.to_str().replace("Lowercase", "Unheard"))
     with pytest.raises(TypeError, match="pattern"):
         tokenizers.pre_tokenizers.Split()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex("(a+)+b"), "isolated")
+    with pytest.raises(TokenizerError, match="exponential"):
+        tokenizer.encode("a")
 
 
 def test_files_of_tensors_are_those_of_the_package(tmp_path: Path) -> None:
@@ -148,6 +184,10 @@ def test_files_of_tensors_are_those_of_the_package(tmp_path: Path) -> None:
     np.testing.assert_array_equal(of_numpy.load(path.read_bytes())["x"], np.ones((2, 2)))
     with pytest.raises(CheckpointError):
         of_torch.load(b"damaged!")
+    of_torch.save_file({"x": tl.ones(2, dtype=tl.bfloat16)}, path)
+    for library in (theirs, safetensors):
+        with library.safe_open(path, "np") as file, pytest.raises(TypeError, match="bfloat16"):
+            file.get_tensor("x")
 
 
 def test_tensors_that_share_memory_are_written_once(tmp_path: Path) -> None:
@@ -160,6 +200,9 @@ def test_tensors_that_share_memory_are_written_once(tmp_path: Path) -> None:
     of_torch.save_model(model, str(path))
     assert safetensors.safe_open(path, "pt").keys() == ["0.bias", "0.weight", "1.bias"]
     other = tl.nn.Sequential(tl.nn.Linear(2, 2), tl.nn.Linear(2, 2))
+    with pytest.raises(CheckpointError, match=r"1\.weight"):  # its weights are separate
+        of_torch.load_model(other, path)
+    other[1].weight = other[0].weight
     assert of_torch.load_model(other, path) == ([], [])
     assert (other[1].weight == model[0].weight).all()
 
@@ -168,6 +211,8 @@ def test_packages_that_are_not_installed_are_found_with_their_versions(monkeypat
     for name in [name for name in sys.modules if name.partition(".")[0] in VERSIONS]:
         monkeypatch.delitem(sys.modules, name)
     with install_torch(replace=True):
+        for name in VERSIONS:  # those that are installed are listed once
+            assert len(list(importlib.metadata.distributions(name=name))) == 1
         hidden = [finder for finder in sys.meta_path if isinstance(finder, PackageFinder)]
         assert sys.meta_path[-1:] == hidden  # those that are installed come first
         monkeypatch.setattr(sys, "path", [])
@@ -178,5 +223,7 @@ def test_packages_that_are_not_installed_are_found_with_their_versions(monkeypat
         assert safetensors.torch.load_file is of_torch.load_file
         assert vars(sys.modules["tokenizers.models"])["BPE"].__module__ == "tallow.compat.packages.tokenizers.models"
         assert importlib.metadata.version("tokenizers") == VERSIONS["tokenizers"]
+        with pytest.raises(MissingPackageError, match="tokenizers"):  # it needs the package, natively
+            word_pieces(tokenizers).encode("the cat")
     assert "tokenizers" not in sys.modules
     assert not [finder for finder in sys.meta_path if isinstance(finder, PackageFinder)]

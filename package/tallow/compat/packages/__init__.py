@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -25,7 +25,7 @@ class PackageFinder(MetaPathFinder, Loader):
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         """Return the spec of a module of these packages."""
         root = fullname.partition(".")[0]
-        if root not in VERSIONS or (fullname != root and not _is_ours(sys.modules[root])):
+        if root not in VERSIONS or (fullname != root and not _is_ours(sys.modules.get(root))):
             return None
         spec = find_spec(f"{__name__}.{fullname}")
         if spec is None:
@@ -38,14 +38,14 @@ class PackageFinder(MetaPathFinder, Loader):
         vars(module).update({name: value for name, value in names.items() if name not in vars(module)})
 
     def find_distributions(self, context: Any) -> Iterator[Any]:
-        """Yield the metadata of the packages: `importlib.metadata` asks, and so does micropip."""
+        """Yield the metadata of the packages that are not installed: importlib.metadata and micropip ask for it."""
         for name in VERSIONS:
-            if context.name in (None, name):
+            if context.name in (None, name) and PathFinder.find_spec(name) is None:
                 yield importlib.import_module("tallow.compat.metadata").StandInDistribution(name, VERSIONS[name])
 
 
-def _is_ours(module: ModuleType) -> bool:
-    return isinstance(getattr(module.__spec__, "loader", None), PackageFinder)
+def _is_ours(module: ModuleType | None) -> bool:
+    return isinstance(getattr(getattr(module, "__spec__", None), "loader", None), PackageFinder)
 
 
 def uninstall_packages() -> None:

@@ -45,8 +45,9 @@ class safe_open(files.safe_open):
         return sorted(super().keys())
 
     def get_tensor(self, name: str) -> Any:
-        """Return a tensor."""
-        return self.get_array(name) if self._is_numpy else super().get_tensor(name).to(self._device)
+        """Return a tensor. Raises: TypeError for a dtype that NumPy lacks, with framework "np"."""
+        tensor = super().get_tensor(name)
+        return tensor.numpy() if self._is_numpy else tensor.to(self._device)
 
     def get_slice(self, name: str) -> Slice:
         """Return a tensor that is read when it is indexed."""

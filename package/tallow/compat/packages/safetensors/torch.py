@@ -43,11 +43,11 @@ def save_model(
     model: Module, filename: str, metadata: dict[str, str] | None = None, force_contiguous: bool = True
 ) -> None:
     """Write the state of a module. Of names with the same memory the first is written; metadata names the others."""
-    first: dict[tuple[int, ...], str] = {}
     notes = dict(metadata or {})
     kept = {}
-    for name, tensor in sorted(model.state_dict().items()):
-        owner = first.setdefault((*_memory(tensor), *tensor.shape), name) if tensor.numel() else name
+    state = model.state_dict()
+    for name, owner in _owners(state).items():
+        tensor = state[name]
         if owner == name:
             kept[name] = tensor.contiguous() if force_contiguous else tensor
         else:
@@ -58,11 +58,14 @@ def save_model(
 def load_model(
     model: Module, filename: str | os.PathLike[str], strict: bool = True, device: Any = "cpu"
 ) -> tuple[list[str], list[str]]:
-    """Load the state of a module. Return the names that are missing in the file, and those that the module lacks."""
-    file = safe_open(filename, "pt", device)
-    state = {name: file.get_tensor(name) for name in file.offset_keys()}
-    notes = file.metadata() or {}
-    state |= {name: state[owner] for name, owner in notes.items() if owner in state}
+    """Load the state of a module. Return the names that are missing in the file, and those that the module lacks.
+
+    Of names with the same memory in the module, the file needs one.
+    """
+    state = load_file(filename, device)
+    owners = _owners(model.state_dict())
+    stored = {owner: state[name] for name, owner in owners.items() if name in state}
+    state = {name: stored[owner] for name, owner in owners.items() if owner in stored} | state
     missing, unexpected = model.load_state_dict(state, strict=strict)
     return missing, unexpected
 
@@ -75,6 +78,15 @@ def storage_ptr(tensor: Tensor) -> int:
 def storage_size(tensor: Tensor) -> int:
     """Return the bytes of a tensor's memory."""
     return int(tensor.untyped_storage().nbytes())
+
+
+def _owners(state: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return for each name the first, in alphabetical order, whose tensor has the same memory and shape."""
+    first: dict[tuple[int, ...], str] = {}
+    return {
+        name: first.setdefault((*_memory(tensor), *tensor.shape), name) if tensor.numel() else name
+        for name, tensor in sorted(state.items())
+    }
 
 
 def _memory(tensor: Tensor) -> tuple[int, int]:

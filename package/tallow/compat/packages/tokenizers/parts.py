@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import inspect
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -93,8 +94,8 @@ def _entry(name: str, value: Any) -> Any:
     """Return an argument as `tokenizer.json` has it."""
     if name == "pattern":
         return {"Regex": value.pattern} if isinstance(value, Regex) else {"String": str(value)}
-    if name == "behavior":  # "merged_with_next" is "MergedWithNext"
-        return "".join(word.capitalize() for word in value.split("_")) if value.islower() else value
+    if name == "behavior":
+        return camel_case(value)
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Part):
@@ -102,6 +103,16 @@ def _entry(name: str, value: Any) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, str | dict):
         return [list(item) if isinstance(item, tuple) else _entry("", item) for item in value]
     return value
+
+
+def camel_case(value: str) -> str:
+    """Return a choice as `tokenizer.json` has it: "MergedWithNext" for "merged_with_next"."""
+    return "".join(word.capitalize() for word in value.split("_")) if value.islower() else value
+
+
+def snake_case(value: str) -> str:
+    """Return a choice as arguments have it: "merged_with_next" for "MergedWithNext"."""
+    return re.sub(r"(?<=.)([A-Z])", r"_\1", value).lower()
 
 
 def tokenizer_json(**entries: Any) -> str:

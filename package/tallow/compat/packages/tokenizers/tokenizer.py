@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -12,11 +13,12 @@ from tallow.compat.packages.tokenizers.decoders import Decoder
 from tallow.compat.packages.tokenizers.encodings import Encoding, joined
 from tallow.compat.packages.tokenizers.models import Model
 from tallow.compat.packages.tokenizers.normalizers import Normalizer
-from tallow.compat.packages.tokenizers.parts import Part, refused, tokenizer_json
+from tallow.compat.packages.tokenizers.parts import Part, camel_case, refused, snake_case, tokenizer_json
 from tallow.compat.packages.tokenizers.pre_tokenizers import PreTokenizer
 from tallow.compat.packages.tokenizers.processors import PostProcessor
 from tallow.errors import ArgumentError
 from tallow.text.marks import kept_lengths, post_processor
+from tallow.text.tokenizer import check_patterns
 from tallow.text.tokenizer_engines import Engine, engine_of
 
 FAMILIES: dict[str, type[Part]] = {
@@ -59,6 +61,16 @@ class Truncation(NamedTuple):
     strategy: str = "longest_first"
     direction: str = "right"
 
+    def entry(self) -> dict[str, Any]:
+        """Return the entry in `tokenizer.json`."""
+        return {name: camel_case(v) if isinstance(v, str) else v for name, v in self._asdict().items()}
+
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> Truncation:
+        """Return the settings of an entry."""
+        settings: dict[str, Any] = {name: snake_case(v) if isinstance(v, str) else v for name, v in entry.items()}
+        return cls(**settings)
+
 
 class Padding(NamedTuple):
     """Settings of `enable_padding`."""
@@ -69,6 +81,19 @@ class Padding(NamedTuple):
     pad_token: str = "[PAD]"
     length: int | None = None
     pad_to_multiple_of: int | None = None
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry in `tokenizer.json`."""
+        entry = self._asdict() | {"direction": camel_case(self.direction)}
+        length = entry.pop("length")
+        return entry | {"strategy": "BatchLongest" if length is None else {"Fixed": length}}
+
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> Padding:
+        """Return the settings of an entry."""
+        settings = {**entry, "direction": snake_case(entry["direction"])}
+        strategy = settings.pop("strategy")
+        return cls(**settings, length=strategy["Fixed"] if isinstance(strategy, dict) else None)
 
 
 Words = list[tuple[int, int | None]]  # ids, and the word of each, if known
@@ -108,6 +133,8 @@ class Tokenizer:
                 setattr(tokenizer, name, FAMILIES[name]._of(entries[name]))
         for token in entries.get("added_tokens") or ():
             tokenizer._added[token["id"]] = AddedToken(**{k: v for k, v in token.items() if k != "id"})
+        tokenizer._truncation = (entry := entries.get("truncation")) and Truncation.of(entry)
+        tokenizer._padding = (entry := entries.get("padding")) and Padding.of(entry)
         return tokenizer
 
     @classmethod
@@ -122,10 +149,16 @@ class Tokenizer:
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the text of its `tokenizer.json`."""
-        added = [{"id": number, **asdict(token)} for number, token in sorted(self._added.items())]
-        parts = {name: part and part.entries for name, part in self._parts.items()}
-        text = tokenizer_json(added_tokens=added, **parts)
+        settings = {"truncation": self._truncation, "padding": self._padding}
+        text = self._json(**{name: value.entry() for name, value in settings.items() if value is not None})
         return json.dumps(json.loads(text), ensure_ascii=False, indent=2) if pretty else text
+
+    def _json(self, **settings: Any) -> str:
+        added = [{"id": number, **asdict(token)} for number, token in sorted(self._added.items())]
+        return tokenizer_json(added_tokens=added, **settings, **self._entries())
+
+    def _entries(self) -> dict[str, Any]:
+        return {name: part and part.entries for name, part in self._parts.items()}
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Write its `tokenizer.json`. Raises: OSError."""
@@ -135,9 +168,7 @@ class Tokenizer:
         return {name: value for name, value in vars(self).items() if name != "_engine"}
 
     def __deepcopy__(self, memo: Any) -> Tokenizer:
-        other = Tokenizer.from_str(self.to_str())
-        other._truncation, other._padding = self._truncation, self._padding
-        return other
+        return Tokenizer.from_str(self.to_str())
 
     # ---- parts
 
@@ -161,13 +192,13 @@ class Tokenizer:
 
     def _current_engine(self) -> Engine:
         """Return the engine for the parts as they are: a program may have changed a part in place."""
-        others = str([part for name, part in self._parts.items() if name != "model"])
-        key = (self._parts["model"], len(self._added), self.encode_special_tokens, others)
+        others = self._entries()
+        key = {**others.pop("model")}, others, self.encode_special_tokens
         if self.__dict__.get("_engine", (None,))[0] != key:
-            engine = engine_of(self.to_str(), "this tokenizer", split_special=self.encode_special_tokens)
-            self._engine = key, engine
-        engine = self._engine[1]
-        return engine
+            check_patterns(others)
+            engine = engine_of(self._json(), "this tokenizer", split_special=self.encode_special_tokens)
+            self._engine = (key[0], copy.deepcopy(others), key[2]), engine  # the model's vocabulary is not copied
+        return self._engine[1]
 
     # ---- vocabulary
 
@@ -198,11 +229,11 @@ class Tokenizer:
         return self._names.get(id)
 
     def add_tokens(self, tokens: Iterable[str | AddedToken]) -> int:
-        """Add tokens, and return how many are new."""
+        """Add tokens, and return how many are new or have other settings now."""
         return self._add(tokens, special=False)
 
     def add_special_tokens(self, tokens: Iterable[str | AddedToken]) -> int:
-        """Add special tokens, and return how many are new."""
+        """Add special tokens, and return how many are new or have other settings now."""
         return self._add(tokens, special=True)
 
     def _add(self, tokens: Iterable[str | AddedToken], *, special: bool) -> int:
@@ -217,8 +248,8 @@ class Tokenizer:
             number = self.token_to_id(token.content)
             if number is None:
                 number = max([len(self._model_vocab) - 1, *self._added]) + 1
-                new += 1
             if token.content and self._added.get(number) != token:
+                new += 1
                 self._added[number] = token
                 self.__dict__.pop("_engine", None)
         return new
@@ -267,6 +298,8 @@ class Tokenizer:
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
         """Encode a text or a pair. A text may be divided into words before."""
+        for text in (sequence,) if pair is None else (sequence, pair):
+            _check_text(text, is_pretokenized)
         item = sequence if pair is None else (sequence, pair)
         (encoding,) = self.encode_batch([item], is_pretokenized, add_special_tokens)
         return encoding
@@ -301,6 +334,7 @@ class Tokenizer:
         return Encoding(joined(texts, plan, special=special), self.id_to_token, is_cut=is_cut)
 
     def _words(self, text: Any, is_pretokenized: bool) -> Words:
+        _check_text(text, is_pretokenized)
         engine = self._current_engine()
         if not is_pretokenized:
             return [(number, None) for number in engine.encode(text)]
@@ -315,15 +349,26 @@ class Tokenizer:
         return [self.decode(ids, skip_special_tokens) for ids in sequences]
 
 
+def _check_text(text: Any, is_pretokenized: bool) -> None:
+    """Raise TypeError unless a text is a string, or a list of words."""
+    if not isinstance(text, list | tuple if is_pretokenized else str):
+        wanted = "a list of words (is_pretokenized=True)" if is_pretokenized else "a string"
+        raise TypeError(f"a text is {wanted}, and not {type(text).__name__}")
+
+
 _OF_PAD = ("direction", "pad_id", "pad_type_id", "pad_token")
 
 
 def _kept(lengths: list[int], room: int, strategy: str) -> list[int]:
     """Return how many tokens of one text or two to keep. Raises: ArgumentError if they cannot fit."""
     over = sum(lengths) - room
-    if strategy == "longest_first" and room >= 0:
+    if over <= 0:
+        return lengths
+    if room == 0:
+        return [0] * len(lengths)
+    if strategy == "longest_first" and room > 0:
         return kept_lengths(lengths, room)
     place = 1 if strategy == "only_second" else 0
-    if room < 0 or place >= len(lengths) or (over > 0 and over >= lengths[place]):
+    if room < 0 or place >= len(lengths) or over >= lengths[place]:
         raise ArgumentError(f"truncation {strategy!r}: texts of {lengths} tokens, room for {room}")
-    return [length - max(over, 0) * (i == place) for i, length in enumerate(lengths)]
+    return [length - over * (i == place) for i, length in enumerate(lengths)]

@@ -30,6 +30,11 @@ def returned(x: Any) -> Any:
     return x * 2, ones[0]
 
 
+def copied(x: Any) -> Any:
+    rows = tl.arange(3)[:, None].expand(3, 3)
+    return x * 2, rows.reshape(9)
+
+
 def written(x: Any) -> Any:
     counts = tl.zeros(3, 3)
     counts[0].add_(x[0])
@@ -42,7 +47,8 @@ def drawn(x: Any) -> Any:
 
 # A function, and whether its plan still makes tensors.
 CONSTANTS: dict[str, tuple[Callable[[Any], Any], bool]] = {
-    "read": (masked, False), "returned": (returned, True), "written": (written, True), "drawn": (drawn, True),
+    "read": (masked, False), "returned": (returned, True), "copied": (copied, False), "written": (written, True),
+    "drawn": (drawn, True),
 }  # fmt: skip
 
 
@@ -64,7 +70,15 @@ def test_constants(name: str, mode: Any) -> None:
     (plan,) = compiled.plans
     makers = ("arange", "ones", "zeros", "rand")
     assert any(getattr(node.target, "__name__", "") in makers for node in plan.graph.nodes) == makes
-    assert ("constant" in plan.source) == (name in ("read", "drawn"))
+    assert ("constant" in plan.source) == (name in ("read", "copied", "drawn"))
+
+
+@pytest.mark.filterwarnings("ignore:tl.compile")
+def test_constants_are_of_the_default_device() -> None:
+    compiled = tl.compile(lambda x: (x * 2, tl.zeros(2) + 1))
+    for device in ("cpu", "meta", "cpu"):
+        with tl.device(device):
+            assert compiled(tl.ones(3, device="cpu"))[1].device.type == device
 
 
 def test_constants_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,13 +132,17 @@ def a_view(x: Any) -> Any:
     return tl.maximum(tl.cos(y + x).sum(), tl.cos(z))
 
 
+def with_factor(x: Any) -> Any:
+    return tl.add(x, tl.cos(x), alpha=2)
+
+
 def an_argument(x: Any) -> Any:
     return tl.cos(x * 2.0)
 
 
 REUSED: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "first": (first, True), "second": (second, True), "read later": (read_later, False), "a view": (a_view, False),
-    "an argument": (an_argument, False),
+    "with factor": (with_factor, False), "an argument": (an_argument, False),
 }  # fmt: skip
 
 
@@ -154,3 +172,22 @@ def test_a_value_that_a_gradient_needs_is_not_written_to() -> None:
         x, w.grad = data(8, N // 8), None
         compiled(x)[0].sum().backward()
         np.testing.assert_array_equal(w.grad.numpy(), tl.cos(x).numpy())
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_is_made_in_inference_mode_stays_apart(is_first: bool) -> None:
+    def function(x: Any) -> Any:
+        with tl.inference_mode(is_first):
+            y = tl.cos(x)
+        with tl.inference_mode(not is_first):
+            z = y + x
+        x.add_(1)
+        return z
+
+    compiled = tl.compile(function, fullgraph=True)
+    for _ in range(2):
+        x = data(8, N // 8)
+        expected = function(x.clone())
+        z = compiled(x)
+        np.testing.assert_array_equal(z.numpy(), expected.numpy())
+        assert z.is_inference() is expected.is_inference() is not is_first

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow import dtypes
+from tallow import devices, dtypes
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor
 from tallow.fx import code
@@ -102,7 +102,7 @@ class _Conditions:
         refused = [
             f"modes.recording is not {recording} or modes.inference is not {inference} or modes.autocast {lowered}",
             f"modes.finds_nan is not {finds_nan}",
-            f"default_dtype() is not {dtype}",
+            f"default_dtype() is not {dtype} or default.device != {self.constant(devices.default.device)}",
             *self._of_arguments(),
         ]
         lines = [f"if {condition}: return NO" for condition in refused]
@@ -207,6 +207,7 @@ def same_layout(a: Any, b: Any) -> bool:
 
 
 NAMES: dict[str, Any] = {  # that a plan has, and no node
-    "NO": NO, "args": None, "compared": None, "default_dtype": dtypes.get_default_dtype, "kwargs": None, "modes": mode,
-    "ndarray": np.ndarray, "same": are_equal, "same_layout": same_layout, "switch_modes": switch_modes,
+    "NO": NO, "args": None, "compared": None, "default": devices.default, "default_dtype": dtypes.get_default_dtype,
+    "kwargs": None, "modes": mode, "ndarray": np.ndarray, "same": are_equal, "same_layout": same_layout,
+    "switch_modes": switch_modes,
 }  # fmt: skip

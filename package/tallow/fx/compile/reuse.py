@@ -63,19 +63,20 @@ def fold(recorder: CallRecorder) -> dict[Node, Tensor]:
     memory, graph = Memory(recorder), recorder.graph
     tensors = {node: value for value, node in recorder.known.values()}
     folded: dict[Node, None] = {}
-    free = MOST_BYTES
+    held: dict[int, int] = {}  # id of the array that owns memory -> its bytes
     for node in graph.nodes:
         tensor = tensors.get(node)
         if node not in recorder.pure or type(tensor) is not Tensor or tensor.requires_grad:
             continue
-        is_constant = all(x in folded for x in node.all_input_nodes) and memory.owner(node) not in memory.escapes
-        if is_constant and tensor.array.nbytes <= free:
-            free -= tensor.array.nbytes
-            folded[node] = None
+        owner = owner_of(tensor.array)
+        if id(owner) in memory.escapes or not all(x in folded for x in node.all_input_nodes):
+            continue
+        if sum(held.values()) + (0 if id(owner) in held else owner.nbytes) <= MOST_BYTES:
+            held[id(owner)], folded[node] = owner.nbytes, None
     constants = {}
     for node in reversed(folded):
         if node.users:
-            value = wrap(tensors[node].array.copy(order="K"))
+            value = wrap(tensors[node].array.view())  # by the strides, later ops make the views that they made before
             value.array.flags.writeable, value._inference = False, tensors[node]._inference
             with graph.inserting_before(next(iter(graph.nodes))):
                 place = graph.placeholder("constant")
@@ -91,9 +92,10 @@ def fold(recorder: CallRecorder) -> dict[Node, Tensor]:
 def reuse(recorder: CallRecorder) -> None:
     """Let an op write to the memory of an operand that nothing reads after it, if its kernel can."""
     into = {op.call: op for op in OPS.values() if (kernel := KERNELS.get((op.name, "array"))) and kernel.into}
-    lowered = [node.args[2] for node in recorder.graph.nodes if node.target is switch_modes]
-    if any(x is not None for x in (*lowered, recorder.modes_before[2])):
-        return  # under autocast an op reads copies of its operands
+    _, inference, autocast, _ = recorder.modes_before
+    switches = [node.args for node in recorder.graph.nodes if node.target is switch_modes]
+    if autocast is not None or any(args[1] is not inference or args[2] is not None for args in switches):
+        return  # under autocast an op reads copies of its operands; and what is made in inference mode stays apart
     memory = Memory(recorder)
     order = {node: i for i, node in enumerate(recorder.graph.nodes)}
     for node in recorder.graph.nodes:
@@ -101,7 +103,8 @@ def reuse(recorder: CallRecorder) -> None:
         result, is_plain = recorder.made.get(node, (None, False))
         if op is None or node not in recorder.pure or not is_plain or result.nbytes < LEAST_BYTES:
             continue
-        for x in node.args[: 2 if op.name in COMMUTATIVE and len(node.args) == 2 else 1]:
+        is_symmetric = op.name in COMMUTATIVE and len(node.args) == 2 and not node.kwargs
+        for x in node.args[: 2 if is_symmetric else 1]:
             if not memory.is_free(x) or node.args.count(x) > 1 or any(order[user] > order[node] for user in x.users):
                 continue
             array = recorder.made[x][0]

@@ -459,6 +459,21 @@ def test_an_attribute_of_an_argument(name: str) -> None:
         same(compiled(x), data(3) * (scale or 1))
 
 
+def test_an_attribute_that_the_program_gives_a_tensor() -> None:
+    known = data(3)
+
+    def mark(x: Any) -> Any:
+        y = x * 2
+        x.place, known.place, y.place = 1, 2, 3
+        return y
+
+    compiled = tl.compile(mark)
+    for _ in range(3):
+        x = data(3)
+        assert (compiled(x).place, known.place, x.place) == (3, 2, 1)  # type: ignore[attr-defined]
+        del known.place  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("key", [id, lambda x: x], ids=["id", "hash"])
 def test_an_argument_as_a_key(key: Callable[[Any], Any]) -> None:
     tensors = [data(3), data(3)]

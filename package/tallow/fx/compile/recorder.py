@@ -28,7 +28,7 @@ from tallow.errors import TraceError
 from tallow.export.patches import READS, recorded_tensors
 from tallow.export.recorder import DATA_SHAPED, Recorder, repeats_by_values
 from tallow.export.targets import DRAWS, FROM_DATA
-from tallow.fx.compile.guards import Guards, disable
+from tallow.fx.compile.guards import OF_TENSORS, Guards, disable
 from tallow.fx.compile.joint import OpCall, op_call
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
@@ -374,6 +374,7 @@ def _reporting_methods() -> Iterator[None]:
             before = vars(Tensor)[name]
             patcher.method(Tensor, name, property(_touching(before.fget), before.fset))
         patcher.method(Tensor, "__hash__", _hashed)
+        patcher.method(Tensor, "__setattr__", _set_attribute)
         for name in WHOLE.split():
             patcher.method(Tensor, name, _as_whole(vars(Tensor)[name]))
         patcher.method(Tensor, "grad", property(*_gradients(vars(Tensor)["grad"])))
@@ -411,6 +412,12 @@ def _hashed(tensor: Tensor) -> int:
     if isinstance(recorder, CallRecorder) and recorder.reachable.get(id(tensor)) is not tensor:
         recorder.give_up("uses a tensor as a key")
     return object.__hash__(tensor)
+
+
+def _set_attribute(tensor: Tensor, name: str, value: Any) -> None:
+    if isinstance(recorder := mode.tracer, CallRecorder) and name not in OF_TENSORS:
+        recorder.give_up(f"sets {name} of a tensor")
+    object.__setattr__(tensor, name, value)
 
 
 def _as_whole(function: Callable[..., Any]) -> Callable[..., Any]:

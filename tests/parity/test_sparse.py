@@ -267,6 +267,45 @@ def test_sparse_and_dense_gradients_add_up() -> None:
         np.testing.assert_allclose(totals[1], totals[0])
 
 
+def test_functions_in_place() -> None:
+    leaves = pair((4, 5), 9)
+    for m, a in zip((torch, tl), leaves, strict=True):
+        a.detach().div_(2)  # on the same memory
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+            a.requires_grad_().mul_(2)
+        with m.no_grad():
+            a.sub_(m.sparse_coo_tensor([[0], [1]], [0.5], (4, 5)))
+        assert (a.requires_grad, str(a.dtype).rpartition(".")[2]) == (True, "float64")
+        m.sparse.sum(a * 3).backward()
+        with pytest.raises(RuntimeError, match=r"result type Float can't be cast|result type .*float32 can't be cast"):
+            a.detach().int().div_(2)
+    assert_same(leaves[1].detach(), leaves[0].detach())
+    assert_same(leaves[1].grad, leaves[0].grad)
+    out = tl.zeros(4, 5, dtype=tl.float64)
+    with pytest.raises(NotImplementedError, match="neg with out"):
+        tl.neg(leaves[1].detach(), out=out)
+    assert not out.any()
+
+
+def test_backward_takes_a_gradient_at_the_same_places() -> None:
+    values = tl.tensor([1.0, 2.0], requires_grad=True)
+    y = tl.sparse_coo_tensor([[0, 1]], values * 2, (3,)).coalesce()
+    for places in ([[1, 0]], [[0, 2]]):
+        with pytest.raises(GraphError, match="a gradient with the same entries"):
+            y.backward(tl.sparse_coo_tensor(places, [1.0, 10.0], (3,)))
+    y.backward(tl.sparse_coo_tensor([[0, 1]], [1.0, 10.0], (3,)))
+    assert values.grad.tolist() == [2, 20]
+
+
+def test_columns_may_be_in_any_order() -> None:
+    unordered, ordered = (
+        tl.sparse_csr_tensor([0, 2, 3], columns, values, (2, 2))
+        for columns, values in (([1, 0, 1], [1.0, 2.0, 3.0]), ([0, 1, 1], [2.0, 1.0, 3.0]))
+    )
+    assert unordered.to_sparse().coalesce().indices().tolist() == [[0, 0, 1], [0, 1, 1]]
+    assert (unordered.to_sparse() * ordered.to_sparse()).to_dense().tolist() == [[4, 1], [0, 9]]
+
+
 def test_other_optimizers_refuse_sparse_gradients() -> None:
     layer = tl.nn.Embedding(4, 2, sparse=True)
     layer(tl.tensor([1])).sum().backward()
@@ -334,6 +373,8 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         "same nnz": lambda: tl.sparse_coo_tensor([[0, 1]], [1.0]),
         "inconsistent with indices": lambda: tl.sparse_coo_tensor([[0, 3]], [1.0, 2.0], (3,)),
         "negative index": lambda: tl.sparse_coo_tensor([[0, -1]], [1.0, 2.0], (3,)),
+        "a size is negative": lambda: tl.sparse_coo_tensor(tl.zeros(1, 0, dtype=tl.int64), [], (-1,)),
+        "more places than": lambda: tl.sparse_coo_tensor([[0, 1], [0, 0]], [1.0, 2.0], (2**40, 2**40)).coalesce(),
         "ascend without": lambda: tl.sparse_coo_tensor([[1, 0]], [1.0, 2.0], (3,), is_coalesced=True),
         "must ascend": lambda: tl.sparse_csr_tensor([0, 2, 1], [0], [1.0]),
         "cannot be multiplied": lambda: tl.ones(2, 2).to_sparse() @ tl.ones(3, 2),

@@ -17,7 +17,16 @@ from tallow.ops.memory_format import sparse_coo, sparse_csr
 from tallow.ops.table import OPS
 from tallow.sparse.coordinates import coalesce, convert, flat_places, sparse_dim, sum_at, to_coo, to_dense
 from tallow.sparse.shapes import with_places
-from tallow.sparse.tensor import BLOCKS, SparseTensor, implements, make, require_coo, require_one_shape
+from tallow.sparse.tensor import (
+    BLOCKS,
+    LayoutError,
+    SparseTensor,
+    implements,
+    make,
+    require_coo,
+    require_one_shape,
+    shares_places,
+)
 
 # ------------------------------------------------------------------------------------------------- of entries alone
 
@@ -31,11 +40,13 @@ LINEAR = ("neg", "deg2rad", "rad2deg", "conj_physical")  # duplicates need not b
 
 def _of_entries(name: str) -> None:
     def function(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
+        if "out" in kwargs:
+            raise LayoutError(f"{name} with out", input.layout)
         x = coalesce(input) if input.layout is sparse_coo and name not in LINEAR else input
         return x.like(getattr(x.entries, name)(*args, **kwargs))
 
     def in_place(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
-        return input.become(function(input, *args, **kwargs))
+        return input.overwrite(f"{name}_", function(input, *args, **kwargs))
 
     function.__name__, function.__doc__ = name, f"Return {name} of the entries; coalesced first, unless it is linear."
     in_place.__name__, in_place.__doc__ = f"{name}_", f"Write {name} of the entries."
@@ -104,6 +115,8 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     require_one_shape("add", a, b)
     if a.layout is not b.layout:
         raise UnsupportedError(f"add: layouts {a.layout!r} and {b.layout!r} differ", hint="convert one operand")
+    if shares_places(a, b) and (a.is_merged or a.layout is not sparse_coo):
+        return a.like(a.entries + b.entries)
     x, y = to_coo(a), to_coo(b)
     if sparse_dim(x) != sparse_dim(y):
         raise ShapeError("add: the operands have other numbers of sparse dims")
@@ -202,7 +215,7 @@ def pow(input: SparseTensor, exponent: Any) -> SparseTensor:
 def _in_place(name: str, function: Callable[..., Any]) -> None:
     def in_place(self: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(self, SparseTensor):
-            return self.become(function(self, *args, **kwargs))
+            return self.overwrite(name, function(self, *args, **kwargs))
         return getattr(self, name)(*(_dense(x) if isinstance(x, Tensor) else x for x in args), **kwargs)
 
     in_place.__name__, in_place.__doc__ = name, f"Write what `{name[:-1]}` returns; to a dense tensor its elements."

@@ -102,6 +102,8 @@ def _coalesced_(self: SparseTensor, coalesced: bool) -> SparseTensor:
 
 def flat_places(places: Array, sizes: Sequence[int]) -> Array:
     """Return the places as row-major numbers.  Shapes: places (dims, N) -> (N,)"""
+    if math.prod(sizes) > 2**63 - 1:
+        raise ShapeError(f"a sparse tensor of sizes {tuple(sizes)} has more places than fit in int64")
     xp = array_module(places)
     flat = xp.zeros(places.shape[1], INT64)
     for row, size in zip(places, sizes, strict=True):
@@ -179,9 +181,12 @@ def to_coo(self: SparseTensor) -> SparseTensor:
         of_batch = xp.repeat(of_batch, each, 1)
         entries = entries.reshape(-1, *entries.shape[3:])
     places = wrap(xp.concatenate((of_batch, rows[None], cols[None])))
-    in_order = self.layout is sparse_csr
-    result = make(sparse_coo, (places,), entries, self.shape_, in_order)
-    return result if in_order else coalesce(result)
+    result = make(sparse_coo, (places,), entries, self.shape_)
+    if self.layout is not sparse_csr:
+        return coalesce(result)
+    flat = flat_places(places.array, self.shape_[: len(places)])  # columns may be in any order, and repeat
+    result.is_merged = bool((flat[1:] > flat[:-1]).all())
+    return result
 
 
 def to_compressed(x: SparseTensor, layout: Layout, block: Sequence[int] | None = None) -> SparseTensor:

@@ -49,7 +49,8 @@ def sparse_coo_tensor(
     places = _places(indices, entries)
     if places.ndim != 2:
         raise ShapeError(f"indices must be sparse_dim x nnz, but got shape {tuple(places.shape)}")
-    count = entries.shape[0] if entries.ndim else 1
+    entries = entries if entries.ndim else entries.reshape(1)
+    count = entries.shape[0]
     if places.shape[1] != count:
         raise ShapeError(
             f"indices and values must have same nnz, but got nnz from indices: {places.shape[1]}, "
@@ -61,6 +62,8 @@ def sparse_coo_tensor(
             raise ShapeError("sparse_coo_tensor: the size cannot follow from no indices", hint="pass size")
         size = (*(int(n) + 1 for n in places.array.max(axis=1)), *dense)
     size = tuple(map(int, size))
+    if min(size, default=0) < 0:
+        raise ShapeError(f"sparse_coo_tensor: a size is negative: {size}")
     if len(size) != dims + len(dense) or size[dims:] != dense:
         raise ShapeError(f"number of dimensions must be sparse_dim ({dims}) + dense_dim ({len(dense)}), but got {size}")
     _check_range("sparse_coo_tensor", places, size[:dims])

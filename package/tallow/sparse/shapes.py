@@ -241,7 +241,7 @@ def refuse(input: Any, *args: Any, **kwargs: Any) -> Any:
 @implements("zero_")
 def zero_(self: SparseTensor) -> SparseTensor:
     """Remove all entries."""
-    return self.become(zeros_like(self))
+    return self.overwrite("zero_", zeros_like(self))
 
 
 @implements("copy_")
@@ -251,7 +251,7 @@ def copy_(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
         return self.copy_(cast(SparseTensor, other).to_dense())
     if not isinstance(other, SparseTensor) or other.shape != self.shape or other.layout is not self.layout:
         raise ShapeError("copy_: a sparse tensor takes a sparse tensor of the same layout and shape")
-    return self.become(other.like(other.entries.clone().to(self.entries.device, self.dtype)))
+    return self.overwrite("copy_", other.like(other.entries.clone().to(self.entries.device, self.dtype)))
 
 
 @implements("clone")

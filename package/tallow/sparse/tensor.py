@@ -11,16 +11,20 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any, NoReturn, TypeVar
 
+from tallow import dtypes
 from tallow.core.size import Size, new_size
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.errors import ArgumentTypeError, GraphError, ShapeError, UnsupportedError
+from tallow.errors import ArgumentTypeError, DtypeError, GraphError, ShapeError, UnsupportedError
 from tallow.ops.dims import normalize_dim
 from tallow.ops.memory_format import layout as Layout
 from tallow.ops.memory_format import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from tallow.ops.sparse import RowGradient
+from tallow.tape.graph import check_inplace
+from tallow.tape.modes import mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 ROWS = (sparse_csr, sparse_bsr)  # the layouts whose rows are compressed
@@ -175,10 +179,26 @@ class SparseTensor(Tensor):
         self.become(value)
 
     def become(self, other: SparseTensor) -> SparseTensor:
-        """Take the layout, the places and the entries of another tensor: what functions in place do."""
+        """Take the layout, the places and the entries of another tensor. A leaf stays one that requires grad."""
+        is_leaf = self.is_leaf and self.requires_grad
         for name in ("_kind", "places", "entries", "shape_", "is_merged", "_rows"):
             setattr(self, name, getattr(other, name))
+        if is_leaf:
+            self.entries = self.entries.detach().requires_grad_()
         return self
+
+    def overwrite(self, name: str, other: SparseTensor) -> SparseTensor:
+        """Take what a function in place has computed: into the memory of the entries if the places stay.
+
+        Raises: DtypeError if the entries cannot have the dtype, GraphError for a leaf that requires grad
+        """
+        check_inplace(self.entries, name, mode.recording)
+        if not dtypes.can_cast(other.dtype, self.dtype):
+            raise DtypeError(f"{name}: result type {other.dtype} can't be cast to the desired output type {self.dtype}")
+        if shares_places(self, other) and not other.requires_grad:
+            self.entries.copy_(other.entries)  # what shares the memory, as `detach` does, sees it
+            return self
+        return self.become(other.like(other.entries.to(self.dtype)))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
         if self.grad_fn is not None:
@@ -251,12 +271,18 @@ class SparseTensor(Tensor):
 
     def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Add gradients to `.grad` of the leaves. `gradient` must be sparse, with the same places."""
-        if not isinstance(gradient, SparseTensor) or gradient.entries.shape != self.entries.shape:
+        if not isinstance(gradient, SparseTensor) or not self._has_places_of(gradient):
             raise GraphError(
                 "backward of a sparse tensor takes a gradient with the same entries",
                 hint="reduce it first, e.g. tl.sparse.sum(y).backward()",
             )
         return self.entries.backward(gradient.entries, *args, **kwargs)
+
+    def _has_places_of(self, other: SparseTensor) -> bool:
+        """Return whether the entries of another tensor are at the same places, in the same order."""
+        if other.shape_ != self.shape_ or other._kind is not self._kind or other.entries.shape != self.entries.shape:
+            return False
+        return all(bool((a.array == b.array).all()) for a, b in zip(self.places, other.places, strict=True))
 
     # ------------------------------------------------------------------------------------------------------ dispatch
 
@@ -293,6 +319,11 @@ def make(
     result._kind, result.places, result.entries = layout, tuple(places), entries
     result.shape_, result.is_merged = tuple(map(int, shape)), is_merged
     return result
+
+
+def shares_places(a: SparseTensor, b: SparseTensor) -> bool:
+    """Return whether two tensors refer to the very same places, as those that `like` makes do."""
+    return a._kind is b._kind and all(map(is_, a.places, b.places))
 
 
 def require_coo(x: Any, name: str) -> SparseTensor:

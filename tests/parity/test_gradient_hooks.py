@@ -146,9 +146,33 @@ def functions_twice(m: Any) -> Any:
     return [twice(m, y, x) for y in (Powers.apply(x)[0], Powers.apply(x)[1], sum(Powers.apply(x)))]
 
 
+def saved_results(m: Any) -> Any:
+    """Return what backward sees of an input, a result, and a result that has no gradient."""
+    seen: list[Any] = []
+
+    class Exp(m.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y, sign = x.exp(), x.sign()
+            ctx.mark_non_differentiable(sign)
+            ctx.save_for_backward(x, y, sign)
+            return y, sign
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, _: Any) -> Any:
+            x, y, sign = ctx.saved_tensors
+            seen.append([x.requires_grad, y.requires_grad, sign.requires_grad, y.grad_fn.name(), (y * 2).requires_grad])
+            with m.enable_grad():
+                seen.append((y * 2).requires_grad)
+            return g * y
+
+    Exp.apply(leaf(m, 0.5, 1) * 1)[0].sum().backward()
+    return seen
+
+
 PROGRAMS: list[Callable[[Any], Any]] = [
     same_tensor_in_all_hooks, same_tensor_around_modules, order_of_hooks, hooks_of_nodes_replace, retained,
-    replaced_twice, modules_twice, checkpoints_twice, checkpoints_use_outer_results, functions_twice,
+    replaced_twice, modules_twice, checkpoints_twice, checkpoints_use_outer_results, functions_twice, saved_results,
 ]  # fmt: skip
 
 

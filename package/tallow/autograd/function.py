@@ -5,10 +5,11 @@ A Function records a closure, as `tl.op` does, so one engine serves both. `tl.op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from types import FunctionType, MethodType
 from typing import Any, NoReturn, TypeVar
+from weakref import ref
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._materialize = True
         self._results: dict[int, int] = {}  # place in `_saved` -> the index of the output that it is
+        self._node: Callable[[], Node | None] = lambda: None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save inputs, outputs or None for backward. Overwriting a saved tensor before backward is then an error."""
@@ -44,29 +46,23 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """The tensors that forward saved."""
-        return self._saved
+        """The tensors that forward saved. Its outputs have the history that they were given."""
+        node = self._node()
+        if node is None or not self._results:
+            return self._saved
+        return tuple(
+            _as_output(t, node, self._results[place]) if place in self._results else t
+            for place, t in enumerate(self._saved)
+        )
 
-    def _keep_results(self, outputs: Sequence[Any]) -> None:
+    def _keep_results(self, outputs: Sequence[Any], node: Node) -> None:
         """Save outputs without their history: it refers to this context, and the cycle would keep both alive."""
-        saved = list(self._saved)
+        saved, self._node = list(self._saved), ref(node)
         for place, t in enumerate(saved):
             for index, y in enumerate(outputs):
                 if t is not None and t is y and not _is_in(y, self._constant):
                     self._results[place], saved[place] = index, wrap(t.array)
         self._saved = tuple(saved)
-
-    @contextmanager
-    def _connected_to(self, node: Node) -> Iterator[None]:
-        """Give the saved outputs their history, for a backward pass that is recorded."""
-        saved = self._saved
-        self._saved = tuple(
-            _as_output(t, node, self._results[place]) if place in self._results else t for place, t in enumerate(saved)
-        )
-        try:
-            yield
-        finally:
-            self._saved = saved
 
     def _read_in_backward(self) -> list[Any]:
         """Return the attributes that backward may read arrays of: not functions, which may hold anything."""
@@ -164,9 +160,9 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
     edges = [edge_to(a) if isinstance(a, Tensor) else None for a in args]
     for dirty in ctx._dirty:
         _check_dirty(cls, dirty, outputs)
-    ctx._keep_results(outputs)
     backward = FunctionBackward(cls, ctx, len(args), outputs)
     node = node_class(f"{cls.__name__}Backward")(cls.__name__, backward, edges, (), FLOAT32)
+    ctx._keep_results(outputs, node)
     node.outputs = []
     for index, y in enumerate(outputs):
         shape, dtype = (y.array.shape, gradient_dtype(y.array)) if isinstance(y, Tensor) else ((), NO_GRADIENT)
@@ -211,7 +207,7 @@ class FunctionBackward:
         """Return the gradients of the arguments from those of the outputs, as tensors with a history."""
         output_grads = [y and y.derived(g, self.ctx._materialize) for y, g in zip(self.like, gs, strict=True)]
         is_once = getattr(self.cls.backward, "_is_once", False)
-        with self.ctx._connected_to(node), no_grad() if is_once else nullcontext():
+        with no_grad() if is_once else nullcontext():
             grads = self._checked(self.cls.backward(self.ctx, *output_grads))
         return [_raising(self.cls, g, output_grads) for g in grads] if is_once else grads
 

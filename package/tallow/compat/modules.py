@@ -133,6 +133,7 @@ OWN = {
     "torch.nn.modules.conv._ConvTransposeNd": "tallow.nn.convolution:_ConvTransposeNd",
     "torch.nn.modules.dropout._DropoutNd": "tallow.nn.dropout:_DropoutNd",
     "torch.nn.modules.instancenorm._InstanceNorm": "tallow.nn.channel_normalization:_InstanceNorm",
+    "torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "tallow.nn.linear:NonDynamicallyQuantizableLinear",
     "torch.nn.modules.loss._Loss": "tallow.nn.loss:_Loss",
     "torch.nn.modules.loss._WeightedLoss": "tallow.nn.loss:_WeightedLoss",
     "torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX": "tallow.nn.stateful:EXTRA_STATE",

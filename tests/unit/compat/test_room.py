@@ -101,6 +101,15 @@ def test_weights_are_unpacked_into_their_folder_alone(torch: Any, tmp_path: Path
     assert not weights.exists()
 
 
+def test_files_of_a_whole_model_are_read_where_its_classes_are_permitted(torch: Any, tmp_path: Path) -> None:
+    attention, path = torch.nn.MultiheadAttention(4, 2), tmp_path / "model.pt"
+    linear = torch.nn.modules.linear.NonDynamicallyQuantizableLinear
+    assert type(attention.out_proj) is linear
+    torch.save(attention, path)
+    with torch.serialization.safe_globals([torch.nn.MultiheadAttention, linear]):
+        assert torch.load(path).out_proj.weight.equal(attention.out_proj.weight)
+
+
 @pytest.mark.parametrize("path", ["onnx.export", "ao.quantization.prepare", "hub.load", "onnx.symbolic_opset9.softmax"])
 def test_a_name_without_a_meaning_raises_where_it_is_used(torch: Any, path: str) -> None:
     value = torch
@@ -115,6 +124,8 @@ def test_the_parts_of_a_printed_tensor_make_its_text(torch: Any) -> None:
     parts, x = importlib.import_module("torch._tensor_str"), torch.arange(30.0).view(2, 15) / 7
     text = parts._add_suffixes("tensor(" + parts._tensor_str(x, 7), ["grad_fn=<MulBackward0>"], 7, force_newline=False)
     assert text == repr(x * x.new_ones((), requires_grad=True))
+    with parts.printoptions(precision=1):
+        assert repr(x[0, 1]) == "tensor(0.1)"
 
 
 def test_a_function_for_remote_calls_raises_where_it_is_used(torch: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable
 from typing import Any
@@ -176,6 +177,8 @@ class _Ops:
     def __getattr__(self, name: str) -> _OpNamespace:
         if name.startswith("__"):
             raise MissingNameError(f"module 'torch.ops' has no attribute {name!r}")
+        if name == "profiler":  # its ops are functions of this module
+            importlib.import_module("tallow.compat.torch.autograd.profiler")
         namespace = _Core(name) if name in ("aten", "prims") else _OpNamespace(name)
         self.__dict__[name] = namespace
         return namespace

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tallow.core import printing
 from tallow.core.tensor import Tensor
 
+printoptions = printing.printoptions
 PRINT_OPTS = printing._options
 
 

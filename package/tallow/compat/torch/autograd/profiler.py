@@ -9,6 +9,7 @@ from contextlib import ContextDecorator
 from typing import Any, Self
 
 from tallow.compat.absent import absent
+from tallow.compat.registry import op_named
 from tallow.compat.torch.autograd.profiler_util import EventList, FunctionEvent, Interval, nested
 from tallow.compat.torch.utils.flop_counter import flops_of_call
 from tallow.core import watching
@@ -169,6 +170,20 @@ class record_function(ContextDecorator):
         start = self._starts.pop()
         for recorder in _recorders:
             recorder.note(self.name, start, is_user_annotation=True)
+
+
+def _record_function_enter(name: str, args: str | None = None) -> record_function:
+    """Begin a block, and return it for `_record_function_exit`. Graphs have blocks so: `torch.ops.profiler`."""
+    return record_function(name, args).__enter__()
+
+
+def _record_function_exit(record: record_function) -> None:
+    """End a block."""
+    record.__exit__()
+
+
+for _function in (_record_function_enter, _record_function_exit):
+    op_named(f"profiler::{_function.__name__}").functions[""] = _function
 
 
 def flops_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> int | None:

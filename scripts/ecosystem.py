@@ -83,12 +83,13 @@ def import_of(packages: Path, module: str) -> str:
 
 def page(packages: Path, results: Path) -> str:
     """Return the text of the page."""
-    versions = {d.name.lower().replace("_", "-"): d.version for d in distributions(path=[str(packages), *sys.path])}
+    versions = {d.name.lower().replace("_", "-"): d.version for d in distributions(path=[*sys.path, str(packages)])}
     different = compute(packages, results)
     rows: list[tuple[str, str, str]] = []  # module, what was run, result
     for name in CASES:
         what = (CASES[name].__doc__ or "").strip().removesuffix(".")
-        rows.append((name.partition("__")[0], what, "equal" if different[name] is None else "**differs**"))
+        reason = (different[name] or "").partition(" (/")[0]
+        rows.append((name.partition("__")[0], what, f"**{reason:.80}**" if reason else "equal"))
     rows += [(module.partition(".")[0], "import", import_of(packages, module)) for module in IMPORTED]
     lines = []
     for module, what, result in sorted(rows):

@@ -63,3 +63,5 @@ def test_a_difference_of_one_element_is_found(tmp_path: Path) -> None:
     assert difference(tmp_path / "torch", tmp_path / "torch", "case") is None
     assert "array 1 differs by 0.001" in str(difference(tmp_path / "torch", tmp_path / "tallow", "case"))
     assert difference(tmp_path / "torch", tmp_path / "tallow", "other") == "the process ended"
+    np.savez(tmp_path / "torch" / "nan.npz", np.array([np.nan]))
+    assert "not finite" in str(difference(tmp_path / "torch", tmp_path / "torch", "nan"))

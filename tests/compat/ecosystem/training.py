@@ -227,7 +227,7 @@ def after_steps(torch: Any, rng: np.random.RandomState, make: Any) -> list[Any]:
 
 @case
 def torch_optimizer(torch: Any, rng: np.random.RandomState) -> list[Any]:
-    """Twenty-two optimizers over four steps."""
+    """Twenty-four optimizers over four steps."""
     import torch_optimizer
 
     kinds = (

@@ -290,13 +290,25 @@ def a_global_that_hides_a_builtin() -> Iterator[Any]:
     yield namespace["scaled"]
 
 
+def code_that_is_loaded_again() -> Iterator[Any]:
+    def scaled(x: Any) -> Any:
+        return x * 2
+
+    def call(x: Any) -> Any:
+        return scaled(x)
+
+    yield call
+    scaled.__code__ = (lambda x: x * 3).__code__
+    yield call
+
+
 CHANGES: list[Callable[[], Iterator[Any]]] = [
     attributes_of_a_namespace, contents_of_a_user_dict, contents_of_a_chain_of_maps, contents_behind_a_proxy,
     contents_behind_a_view, the_order_of_keys, a_length_by_a_bound_method, the_sign_of_zero, a_method_of_a_class,
     what_a_descriptor_reads, what_a_setter_does, layers_put_into_registries, hooks_of_all_modules,
     random_numbers_that_are_kept, random_numbers_of_a_module_of_numpy, what_is_asked_of_tensors_that_no_op_reads,
     what_a_metaclass_reads, what_is_asked_of_a_schedule, the_step_of_an_optimizer, an_attribute_of_a_class_in_between,
-    a_method_that_a_module_inherits, a_global_that_hides_a_builtin,
+    a_method_that_a_module_inherits, a_global_that_hides_a_builtin, code_that_is_loaded_again,
 ]  # fmt: skip
 
 

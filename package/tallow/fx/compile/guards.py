@@ -262,6 +262,7 @@ class Guards:
         yield from self._checks_of(function.__dict__, where)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             yield Check(cell, "cell", None, cell_value(cell), name)
+        yield Check(function, "attribute", "__code__", code, where, is_walked=False)  # notebooks reload it in place
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name) is not None:
                 yield Check(function, "attribute", name, getattr(function, name), where)

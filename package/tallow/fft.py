@@ -4,8 +4,8 @@ All have PyTorch's arguments: `n` or `s`, sizes to which the input is cut or fil
 which is "backward" (the inverse is divided by the number N of points), "ortho" (both by √N) or "forward".
 
 Dtypes:  float32 gives complex64, float64 complex128; integers become the default float dtype
-Raises:  ShapeError for sizes and dims that do not fit, ArgumentError for another `norm`, DtypeError for complex input
-         of `rfft` and `ihfft`, UnsupportedDtypeError for float16 and bfloat16
+Raises:  ShapeError and DimensionError for sizes and dims that do not fit, ArgumentError for another `norm`, DtypeError
+         for complex input of `rfft` and `ihfft`, UnsupportedDtypeError for float16 and bfloat16
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tallow.core.creation import Device, Dtype, default_or, place
 from tallow.core.factories import creates
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
-from tallow.errors import ArgumentError, DtypeError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from tallow.ops.dims import as_int, as_ints, normalize_dims
 from tallow.ops.fourier import ADJOINT, fft_complex, fft_of_real, fft_to_real
 from tallow.ops.joining import cat
@@ -91,9 +91,10 @@ def _places(name: str, input: Tensor, s: Sizes, dim: Dims) -> tuple[tuple[int, .
                     f"{name}: got shape with {len(s)} values but input tensor only has {input.ndim} dimensions"
                 )
             dim = range(input.ndim - len(s), input.ndim)
-    dims = normalize_dims(as_ints(dim, name), input.ndim, name)
-    if len(set(dims)) < len(dims):
-        raise ShapeError(f"{name}: FFT dims must be unique, got {tuple(dims)}")
+    named = as_ints(dim, name)
+    if named and not input.ndim:
+        raise DimensionError(f"{name}: the dim is {named[0]}, but the tensor has no dims")
+    dims = normalize_dims(named, input.ndim, name) if named else ()
     sizes = [-1] * len(dims) if s is None else list(as_ints(s, name))
     if len(sizes) != len(dims):
         raise ShapeError(
@@ -101,7 +102,7 @@ def _places(name: str, input: Tensor, s: Sizes, dim: Dims) -> tuple[tuple[int, .
         )
     if any(n < 1 and n != -1 for n in sizes):
         raise ShapeError(f"{name}: Invalid number of data points ({min(sizes)}) specified")
-    return tuple(dims), sizes
+    return dims, sizes
 
 
 def _resized(name: str, input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:

@@ -39,6 +39,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "rfft": lambda m, x, y: (
         m.fft.rfft(x.real, 5) + m.fft.rfft2(y.imag, (3, 4), norm="forward") + m.fft.ihfft(x.real, 4)
     ),
+    "fft of no dims": lambda m, x, y: m.fft.fftn(x, dim=()) + m.fft.ifftn(x[0, 0]),
     "irfft": lambda m, x, y: m.fft.irfft(x, 5) + m.fft.hfft(y, 5) + m.fft.irfftn(x, (3, 5), norm="ortho"),
 }
 FIRST_ORDER = ("eigenvalues",)  # PyTorch has a second derivative, tallow none
@@ -65,6 +66,13 @@ def test_values_and_gradients(name: str) -> None:
     ):
         assert mine.dtype == expected.dtype or not expected.shape
         np.testing.assert_allclose(mine, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_spectrum_of_one_number_along_a_dim() -> None:
+    for m in (tl, torch):
+        for name in ("fft", "rfft", "irfft"):
+            with pytest.raises(IndexError, match="dim"):
+                getattr(m.fft, name)(m.tensor(2.0))
 
 
 @pytest.mark.parametrize("sym", [True, False])

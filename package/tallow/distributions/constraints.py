@@ -186,13 +186,13 @@ class _LessThan(_Below):
 
 
 class _Multinomial(_Below):
-    """Vectors of nonnegative integers that sum to at most the bound."""
+    """Vectors of nonnegative numbers that sum to at most the bound; fractions may stand for expected counts."""
 
     is_discrete = True
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        return ((value % 1 == 0) & (value >= 0)).all(-1) & (value.sum(-1) <= self.upper_bound)
+        return (value >= 0).all(-1) & (value.sum(-1) <= self.upper_bound)
 
 
 class _Real(Constraint):

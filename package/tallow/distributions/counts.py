@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
-from tallow.distributions.discrete import Categorical, _BinaryDistribution
+from tallow.distributions.discrete import Categorical, _BinaryDistribution, _OverCategories
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast
 from tallow.distributions.exponential_family import ExponentialFamily
 from tallow.distributions.gamma import Gamma
@@ -163,7 +163,7 @@ class NegativeBinomial(_CountOfTrials):
         return likelihood + orders.masked_fill(n + value == 0, 0.0)
 
 
-class Multinomial(Categorical):
+class Multinomial(_OverCategories):
     """The numbers of draws of each of V categories in `total_count` draws.
 
     log p(k) = ln n! - Σ_v ln k_v! + Σ_v k_v ln probs_v,  n = total_count
@@ -219,4 +219,4 @@ class Multinomial(Categorical):
         counts = Binomial(n, self.probs, validate_args=False)
         k = counts.enumerate_support(False)[1:]
         expected = (counts.log_prob(k).exp() * (k + 1).lgamma()).sum((0, -1))
-        return n * Categorical.entropy(self) - self.probs.new_tensor(n + 1).lgamma() + expected
+        return n * super().entropy() - self.probs.new_tensor(n + 1).lgamma() + expected

@@ -132,13 +132,8 @@ class Geometric(_BinaryDistribution):
         return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none") / self.probs
 
 
-class Categorical(Distribution):
-    """One of V categories, by index.
-
-    Args:    as torch.distributions.Categorical; probs need not sum to 1
-
-    Shapes:  probs, logits (..., V): batch_shape is (...)
-    """
+class _OverCategories(Distribution):
+    """What the distributions over V categories share: probs (..., V), which need not sum to 1, or logits."""
 
     arg_constraints: ClassVar = {
         "probs": constraints.independent(constraints.nonnegative, 1),
@@ -167,10 +162,6 @@ class Categorical(Distribution):
             return probs_to_logits(self.probs)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> constraints.Constraint:
-        return constraints.integer_interval(0, self._num_events - 1)
-
     @property
     def _num_events(self) -> int:
         return self.__dict__["probs" if "probs" in self.__dict__ else "logits"].shape[-1]
@@ -179,6 +170,23 @@ class Categorical(Distribution):
     def param_shape(self) -> Size:
         """The shape of the parameters: (*batch_shape, V)."""
         return Size((*self._batch_shape, self._num_events))
+
+    def entropy(self) -> Tensor:
+        logits = self.logits.clamp(min=dtypes.finfo(self.logits.dtype).min)  # 0 · -inf would be NaN
+        return -(logits * self.probs).sum(-1)
+
+
+class Categorical(_OverCategories):
+    """One of V categories, by index.
+
+    Args:    as torch.distributions.Categorical; probs need not sum to 1
+
+    Shapes:  probs, logits (..., V): batch_shape is (...)
+    """
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self._num_events - 1)
 
     @property
     def mean(self) -> Tensor:
@@ -204,15 +212,11 @@ class Categorical(Distribution):
         shape = (*(value[..., 0] + logits[..., 0]).shape, 1)
         return logits.expand(*shape[:-1], self._num_events).gather(-1, value.expand(shape)).squeeze(-1)
 
-    def entropy(self) -> Tensor:
-        logits = self.logits.clamp(min=dtypes.finfo(self.logits.dtype).min)  # 0 · -inf would be NaN
-        return -(logits * self.probs).sum(-1)
-
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return self._integers(self._num_events, self.probs, expand).long()
 
 
-class OneHotCategorical(Categorical):
+class OneHotCategorical(_OverCategories):
     """One of V categories, as a one-hot vector.
 
     Args:    as torch.distributions.OneHotCategorical

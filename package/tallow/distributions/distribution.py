@@ -160,8 +160,8 @@ class Distribution:
     def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _validate_sample(self, value: Any) -> Tensor:
-        """Return `value`.
+    def _validate_sample(self, value: Any, support: Constraint | None = None) -> Tensor:
+        """Return `value`, which must lie in the support, or in that which is given.
 
         Raises:  ArgumentError for a value whose shape or values are not those of a sample
         """
@@ -175,8 +175,9 @@ class Distribution:
                     f"{type(self).__name__}: the value's shape {tuple(shape)} does not broadcast with batch_shape "
                     f"{tuple(self._batch_shape)} + event_shape {tuple(self._event_shape)}"
                 )
-            if self.support is not None:
-                self._check("value", value, self.support)
+            support = self.support if support is None else support
+            if support is not None:
+                self._check("value", value, support)
         return value
 
     def _integers(self, n: int, like: Tensor, expand: bool) -> Tensor:

@@ -17,6 +17,7 @@ from tallow.distributions.distribution import Distribution, Number, Shape, broad
 from tallow.distributions.exponential_family import ExponentialFamily
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import randn, standard_gamma
+from tallow.ops.incomplete_gamma import igamma
 from tallow.ops.joining import stack
 
 SERIES_BELOW = 1000.0  # beyond, the cube of a normal variable is as exact as the series, and faster
@@ -89,6 +90,9 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         value, a = self._validate_sample(value), self.concentration
         return a.xlogy(self.rate) + (a - 1).xlogy(value) - self.rate * value - a.lgamma()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return apply(igamma, self.concentration, self.rate * self._validate_sample(value))
 
     def entropy(self) -> Tensor:
         a = self.concentration

@@ -54,7 +54,8 @@ OUTSIDE: dict[type[Distribution], tuple[type[Distribution], ...]] = {
 
 
 def _infinite(p: Distribution, q: Distribution) -> Tensor:
-    return (p.mean.detach() + q.mean.detach()) * 0 + math.inf
+    like = p.mean.detach()  # which may be infinite, as may that of q
+    return like.new_full((like + q.mean.detach()).shape, math.inf)
 
 
 def _to_exponential(p: Distribution, q: Exponential) -> Tensor:

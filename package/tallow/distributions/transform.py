@@ -26,7 +26,6 @@ class Transform:
     """
 
     bijective = False
-    sign: Any = 1  # of the derivative
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
@@ -43,6 +42,14 @@ class Transform:
     def codomain(self) -> Constraint:
         """The constraint on outputs."""
         return constraints.real
+
+    @property
+    def sign(self) -> Any:
+        """The sign of the derivative, 1 or -1.
+
+        Raises:  NotImplementedError unless the function is monotonic, of one number
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sign")
 
     @property
     def event_dim(self) -> int:
@@ -203,7 +210,7 @@ class ComposeTransform(Transform):
         return y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        total, event_dim = x.new_zeros(()), self.domain.event_dim
+        total, event_dim = x.new_zeros(() if self.parts else x.shape), self.domain.event_dim
         for part in self.parts:
             after = part(x)
             total = total + sum_rightmost(part.log_abs_det_jacobian(x, after), event_dim - part.domain.event_dim)

@@ -110,7 +110,10 @@ class TransformedDistribution(Distribution):
         return total + sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
 
     def cdf(self, value: Tensor) -> Tensor:
-        y: Tensor = self._validate_sample(value)
+        support = self.support
+        if isinstance(support, constraints.greater_than):  # the cdf is 0 at the bound
+            support = constraints.greater_than_eq(support.lower_bound)
+        y: Tensor = self._validate_sample(value, support)
         for transform in reversed(self.transforms):
             y = transform.inv(y)
         return self._mirrored(self.base_dist.cdf(y))

@@ -136,6 +136,7 @@ class ExpTransform(Transform):
 
     codomain = constraints.positive
     bijective = True
+    sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
         return x.exp()
@@ -179,6 +180,7 @@ class SigmoidTransform(Transform):
 
     codomain = constraints.unit_interval
     bijective = True
+    sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
         info = dtypes.finfo(x.dtype)
@@ -198,6 +200,7 @@ class TanhTransform(Transform):
 
     codomain = constraints.interval(-1.0, 1.0)
     bijective = True
+    sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
@@ -214,6 +217,7 @@ class SoftplusTransform(Transform):
 
     codomain = constraints.positive
     bijective = True
+    sign = 1
 
     def _call(self, x: Tensor) -> Tensor:
         return F.softplus(x)
@@ -294,6 +298,7 @@ class CumulativeDistributionTransform(Transform):
 
     codomain = constraints.unit_interval
     bijective = True
+    sign = 1
 
     def __init__(self, distribution: Distribution, cache_size: int = 0) -> None:
         super().__init__(cache_size)

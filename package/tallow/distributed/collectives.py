@@ -16,7 +16,7 @@ from tallow.core.tensor import Tensor
 from tallow.devices import array_module, device_type_of
 from tallow.distributed.groups import Engine, ProcessGroup, member
 from tallow.distributed.reduce_op import ReduceOp
-from tallow.distributed.work import Work
+from tallow.distributed.work import NoWork, Work
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeError
 
@@ -206,8 +206,22 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Start all operations of a list, and return their works."""
-    return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]
+    """Start all operations of a list, and return their works.
+
+    The order is by peer, and of two ranks the lower one sends first: NCCL completes one after the other, so that two
+    ranks which both began by receiving would wait forever.
+    """
+
+    def order(place: int) -> tuple[int, bool]:
+        p = p2p_op_list[place]
+        own = member(p.group)
+        return p.peer, (p.op is isend) == (p.peer < own.ranks[own.rank()])
+
+    works = {}
+    for place in sorted(range(len(p2p_op_list)), key=order):
+        p = p2p_op_list[place]
+        works[place] = p.op(p.tensor, p.peer, p.group, p.tag)
+    return [works[place] for place in range(len(works))]
 
 
 def all_to_all(
@@ -230,9 +244,9 @@ def all_to_all(
 
     def start() -> Work:
         kept.array[...] = given.array.reshape(kept.array.shape)
-        works = [irecv(output, peer, group) for peer, output, _ in pairs if output.numel()]
-        works += [isend(input, peer, group) for peer, _, input in pairs if input.numel()]
-        return chain(lambda before, work: work.after(before), works) if works else own.mpi.barrier()
+        operations = [P2POp(irecv, output, peer, group) for peer, output, _ in pairs if output.numel()]
+        operations += [P2POp(isend, input, peer, group) for peer, _, input in pairs if input.numel()]
+        return chain(lambda before, work: work.after(before), batch_isend_irecv(operations), NoWork())
 
     return _collective(group, "all_to_all", None, start, async_op)
 

@@ -228,6 +228,10 @@ def check_all_to_all(folder: Path) -> None:
     y = tl.zeros(sum(counts))
     dist.all_to_all_single(y, tl.full((sum(counts),), float(rank)), counts, counts)
     assert y.tolist() == [float(peer) for peer in range(n) for _ in range(rank + peer)]
+    counts = [min(rank, peer) for peer in range(n)]  # rank 0 takes no part
+    y = tl.zeros(sum(counts))
+    dist.all_to_all_single(y, tl.full((sum(counts),), float(rank)), counts, counts)
+    assert y.tolist() == [float(peer) for peer in range(n) for _ in range(counts[peer])]
     with pytest.raises(ShapeError, match="rows do not divide"):
         dist.all_to_all_single(tl.zeros(n + 1), tl.zeros(n))
     with pytest.raises(ArgumentError, match="for "):

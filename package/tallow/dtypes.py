@@ -169,8 +169,10 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Set the dtype of float results that nothing else determines: `tensor(1.5)`, `int_tensor / 2`."""
     global _default
-    if not d.is_floating_point:
-        raise ArgumentTypeError(f"set_default_dtype: {d} is not a floating-point dtype", hint="use float32 or float64")
+    if not (isinstance(d, dtype) and d.is_floating_point):
+        raise ArgumentTypeError(
+            f"set_default_dtype: {d!r:.80} is not a floating-point dtype", hint="use float32 or float64"
+        )
     _default = d
 
 

@@ -134,6 +134,15 @@ CALLS |= {
     "m.nn.functional.pad(m.zeros(2), (1, 1), mode='reflect')": "Padding size 2 is not supported for 1D input tensor",
     "m.nn.functional.pad(m.zeros(2, 2), (1, 1, 1, 1), mode='replicate')": "Padding size 4 is not supported",
     "m.nn.functional.pad(m.zeros(2, 2), (1, 1, 1, 1), mode='circular')": "Padding size 4 is not supported",
+    "m.nn.functional.pad(m.tensor([1, 2]), (1, 1), value=1e30)": "without overflow",
+    "m.nn.functional.gumbel_softmax(m.tensor([1, 2]))": "Long",
+    "m.nn.functional.grouped_mm(m.zeros(8, 8), m.zeros(2, 8, 8), offs=m.tensor([8]).int())": "batch sizes",
+    "m.signal.windows.hann(3, dtype=m.int64)": "expects float32 or float64 dtypes, got: ",
+    "m.lobpcg(m.eye(2), k=1)": "LOBPCG algorithm is not applicable when the number of A rows (=2) is smaller than",
+    "m.zeros(2).equal(1)": "argument 'other'",
+    "m.set_default_dtype('float32')": "floating-point",
+    "m.set_grad_enabled('False')": "must be bool, not str",
+    "m.tensor(['a'])": "too many dimensions 'str'",
 }
 
 REQUIRES_GRAD = "zeros(2{}) full((2,), 1.0{}) arange(2.0{}) eye(2{}) rand(2{}) tensor([1.0]{}) zeros_like(m.zeros(2){})"

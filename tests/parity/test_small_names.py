@@ -16,6 +16,12 @@ from support.agreement import assert_agree  # noqa: E402 - imports torch
 INPUTS = "m.arange(12.0).reshape(3, 4) / 7, m.tensor([[0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 0, 0]])"
 CALLS = """
 x.narrow_copy(1, 1, 2)
+m.empty(2, 3, 4, device="meta").stride()
+m.empty(2, 1, 0, 3, device="meta").stride()
+m.empty(2, 3, device="meta").is_contiguous()
+F.soft_margin_loss(x, i > 0)
+F.pad(x, (1, 1), value=float("inf"))
+F.pad(i > 0, (1, 1), value=2)
 m.diff(x, n=0, prepend=x)
 x.new_empty_strided((2, 3), (1, 2)).stride()
 m.lstm(x[:, None], h * 2, [x.repeat(3, 1)[:8], x.repeat(3, 1)[:8, :2]], False, 1, 0., True, False, True)
@@ -142,6 +148,11 @@ def test_grouped_mm(offsets: list[int]) -> None:
         np.testing.assert_allclose(*results, rtol=0.02, atol=0.05)
     with pytest.raises(ShapeError, match="Have to provide offsets"):
         tl.nn.functional.grouped_mm(tl.ones(2, 2), tl.ones(1, 2, 2))
+    for wrong in ([1, 3], [2, 1]):  # of which PyTorch reads and writes other memory
+        with pytest.raises(ShapeError, match="must rise, and end at 2"):
+            tl.nn.functional.grouped_mm(tl.ones(2, 2), tl.ones(2, 2, 2), offs=tl.tensor(wrong))
+    with pytest.raises(RuntimeError, match="without overflow"):
+        tl.nn.functional.pad(tl.ones(2), (1, 1), value=1j)
 
 
 @pytest.mark.parametrize("largest", [True, False])
@@ -182,7 +193,7 @@ def test_foreach(name: str) -> None:
             x, y = ([m.linspace(a, 0.9, 4), m.linspace(0.2, a, 6).view(2, 3)] for a in (0.3, 0.5))
             given = eval(f"({arguments},)" if arguments else "()", {"x": x, "y": y, "v": m.tensor([0.5, 2.0])})
             found = function(x, *given)
-            assert (found is x) == name.endswith("_")
+            assert found is x if name.endswith("_") else type(found) is tuple
             results.append([z.numpy() for z in found])
         for theirs, ours in zip(*results, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5)
@@ -195,6 +206,10 @@ def test_foreach_with_a_number_first_and_of_no_method() -> None:
         foreach("_foreach_nothing")
     with pytest.raises(ShapeError, match="same number"):
         foreach("_foreach_add")([tl.ones(1)], [tl.ones(1)] * 2)
+    with pytest.raises(RuntimeError, match="at least one tensor"):
+        foreach("_foreach_add")([], 1)
+    x = tl.ones(2)
+    assert foreach("_foreach_addcmul")([x], [x], [x], scalars=tl.tensor([2.0]))[0].tolist() == [3.0, 3.0]
 
 
 @pytest.mark.parametrize("options", [{"bias": True}, {"out_features": (2,), "label_smoothing": 0.1}])

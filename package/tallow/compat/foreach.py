@@ -11,7 +11,7 @@ from typing import Any
 
 from tallow import linalg
 from tallow.core.tensor import Tensor
-from tallow.errors import MissingNameError, ShapeError
+from tallow.errors import ArgumentError, MissingNameError, ShapeError
 
 _PREFIX = "_foreach_"
 _BY_VALUE = ("addcmul", "addcdiv")  # whose third argument is the keyword `value` of the method
@@ -28,7 +28,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {"norm": linalg.vector_norm, "powsum": 
 def foreach(name: str) -> Callable[..., Any]:
     """Return the function of a name such as "_foreach_add_".
 
-    It returns a list of results, or the first list if it writes in place. An argument is the same for all tensors, or
+    It returns a tuple of results, or the first list if it writes in place. An argument is the same for all tensors, or
     a list with one for each. A number may be in place of the first list, as in `_foreach_pow(2, exponents)`.
 
     Raises: AttributeError if tensors have no such method
@@ -41,13 +41,15 @@ def foreach(name: str) -> Callable[..., Any]:
     def function(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(self, list | tuple):  # a number first
             tensors = list(args[0])
-            return [getattr(tensors[0].new_tensor(self), short)(x) for x in tensors]
+            return tuple(getattr(tensors[0].new_tensor(self), short)(x) for x in tensors)
+        if not self:
+            raise ArgumentError(f"{name}: Tensor list must have at least one tensor.")
         values = [_each(self, short, arg) for arg in args]
         names = {key: _each(self, short, value) for key, value in kwargs.items()}
-        results = [
+        results = tuple(
             _call(short, x, [value[i] for value in values], {key: value[i] for key, value in names.items()})
             for i, x in enumerate(self)
-        ]
+        )
         return self if short.endswith("_") else results
 
     function.__name__ = function.__qualname__ = name
@@ -75,6 +77,8 @@ def _call(name: str, x: Tensor, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return _OTHERS[plain](x, *args, **kwargs)
     if plain in _BY_VALUE and len(args) == 3:
         kwargs["value"] = args.pop()
+    if "scalars" in kwargs:
+        kwargs["value"] = kwargs.pop("scalars")
     if plain in _WITH_NUMBERS and not isinstance(args[0], Tensor):
         return getattr(x, _WITH_NUMBERS[plain] + in_place)(*args)
     return getattr(x, name)(*args, **kwargs)

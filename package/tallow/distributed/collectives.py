@@ -9,7 +9,6 @@ autograd; those of `tallow.nn.parallel` are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce as chain
 from typing import Any
 
 from tallow.core.tensor import Tensor
@@ -246,7 +245,10 @@ def all_to_all(
         kept.array[...] = given.array.reshape(kept.array.shape)
         operations = [P2POp(irecv, output, peer, group) for peer, output, _ in pairs if output.numel()]
         operations += [P2POp(isend, input, peer, group) for peer, _, input in pairs if input.numel()]
-        return chain(lambda before, work: work.after(before), batch_isend_irecv(operations), NoWork())
+        last: Work = NoWork()
+        for work in batch_isend_irecv(operations):
+            last = work.after(last)
+        return last
 
     return _collective(group, "all_to_all", None, start, async_op)
 

@@ -67,7 +67,7 @@ class Work(ABC):
 
 
 class NoWork(Work):
-    """What a rank does that takes no part: it is complete at once."""
+    """The work of a rank that takes no part, complete at once."""
 
     def _poll(self) -> bool:
         return True

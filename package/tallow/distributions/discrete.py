@@ -133,7 +133,7 @@ class Geometric(_BinaryDistribution):
 
 
 class _OverCategories(Distribution):
-    """What the distributions over V categories share: probs (..., V), which need not sum to 1, or logits."""
+    """A distribution over V categories, by probs (..., V), which need not sum to 1, or by logits."""
 
     arg_constraints: ClassVar = {
         "probs": constraints.independent(constraints.nonnegative, 1),

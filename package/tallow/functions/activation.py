@@ -13,6 +13,7 @@ from tallow.errors import ArgumentError, warn
 from tallow.functions.elementwise import where
 from tallow.functions.like import zeros_like
 from tallow.ops.activation import leaky_relu
+from tallow.ops.checks import expect_float
 from tallow.ops.softmax import log_softmax, softmax
 from tallow.random import default_generator
 
@@ -85,6 +86,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
 
     Source: Jang et al. 2016, arXiv:1611.01144
     """
+    expect_float("gumbel_softmax", logits.array)
     noise = default_generator.numpy.gumbel(size=logits.array.shape)
     shift = wrap(devices.move(dtypes.cast(noise, logits.dtype), logits.device))
     soft: Tensor = apply(softmax, (logits + shift) / tau, dim)

@@ -11,7 +11,7 @@ from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import complex128, finfo, float64
-from tallow.errors import DtypeError, GraphError, NumericError
+from tallow.errors import ArgumentTypeError, DtypeError, GraphError, NumericError
 from tallow.functions.casting import convert
 from tallow.functions.filling import copy_
 from tallow.ops import rounding, selection
@@ -56,6 +56,8 @@ def ndtr(input: Tensor) -> Tensor:
 @public("tl Tensor")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether both have the same shape and elements."""
+    if not isinstance(other, Tensor):
+        raise ArgumentTypeError(f"equal(): argument 'other' must be Tensor, not {type(other).__name__}")
     return input.array.shape == other.array.shape and bool((input == other).all())
 
 

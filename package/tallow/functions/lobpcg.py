@@ -45,7 +45,7 @@ def lobpcg(
         method: "ortho" or "basic"; both give the eigenvectors of the same subspaces.
 
     Shapes:  A, B, iK (..., M, M), X (..., M, n) -> (..., k), (..., M, k)
-    Raises:  ShapeError unless A is square and M ≥ 3n; ArgumentError, UnsupportedError
+    Raises:  ShapeError unless A is square, ArgumentError unless M ≥ 3n; UnsupportedError
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"lobpcg: A must be square, got {tuple(A.shape)}")
@@ -58,9 +58,9 @@ def lobpcg(
     width = (1 if X is None else X.shape[-1]) if k is None else k
     columns = width if n is None else n
     if A.shape[-1] < 3 * columns:
-        raise ShapeError(
-            f"lobpcg: A of {A.shape[-1]} rows is too small for {columns} vectors: LPBPCG algorithm is not applicable "
-            "when the number of A rows is smaller than 3 x the number of requested eigenpairs",
+        raise ArgumentError(
+            f"lobpcg: LOBPCG algorithm is not applicable when the number of A rows (={A.shape[-1]}) is smaller than "
+            f"3 x the number of requested eigenpairs (={columns})",
             hint="use linalg.eigh",
         )
     with no_grad():

@@ -62,7 +62,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """Compute log(1 + exp(-target · input)), target 1 or -1."""
     expect_float("soft_margin_loss", input.array)
-    values = (-target * input).exp().log1p()
+    values = (-(target * input)).exp().log1p()
     if values.shape != input.shape:
         raise ShapeError(f"soft_margin_loss: target {tuple(target.shape)} does not broadcast to {tuple(input.shape)}")
     return reduced(values, reduction_of(size_average, reduce, reduction), "soft_margin_loss")

@@ -180,6 +180,15 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return matrices[0] if len(matrices) == 1 else linalg_multi_dot(matrices)
 
 
+def _check_groups(ends: list[int], mat_a: Tensor, mat_b: Tensor) -> None:
+    for matrix in (mat_a, mat_b):
+        if matrix.ndim == 3 and len(matrix) != len(ends):
+            raise ShapeError(f"grouped_mm: matrix batch sizes have to match: {len(matrix)} and {len(ends)} offsets")
+    length = mat_b.shape[-1] if mat_a.ndim == 3 else mat_a.shape[-1 if mat_b.ndim == 2 else 0]
+    if not 0 <= (ends or [0])[0] <= (ends or [0])[-1] <= length or ends != sorted(ends):
+        raise ShapeError(f"grouped_mm: offsets {ends} must rise, and end at {length} or before")
+
+
 @public("F")
 def grouped_mm(
     mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
@@ -194,7 +203,7 @@ def grouped_mm(
 
     Shapes:  (G, M, K), (G, K, N) -> (G, M, N); (rows, K), (G, K, N) -> (rows, N); (G, M, K), (K, columns) ->
              (M, columns); (M, inner), (inner, N) -> (G, M, N)
-    Raises:  ShapeError unless `offs` is given for matrices with 2 dims, and only for them
+    Raises:  ShapeError unless `offs` is given for matrices with 2 dims, and only for them, and fits the matrices
     """
     if mat_a.ndim not in (2, 3) or mat_b.ndim not in (2, 3):
         raise ShapeError(f"grouped_mm: expected 2 or 3 dims, got {tuple(mat_a.shape)} and {tuple(mat_b.shape)}")
@@ -204,6 +213,7 @@ def grouped_mm(
         value = mat_a @ mat_b
     else:
         ends = offs.tolist()
+        _check_groups(ends, mat_a, mat_b)
         parts = list(zip([0, *ends[:-1]], ends, strict=True))
         if mat_a.ndim == mat_b.ndim == 2:
             value = stack.call([mat_a[:, i:j] @ mat_b[i:j] for i, j in parts])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tallow.devices import array_module
-from tallow.dtypes import Scalar, cast, dtype_of
+from tallow.dtypes import Scalar, dtype_of
 from tallow.errors import ShapeError, UnsupportedError
 from tallow.ops.axis_index import part
+from tallow.ops.filling import constant
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Result, op
 
@@ -86,9 +85,7 @@ def _constant(input: Array, sides: list[tuple[int, int, int]], value: Scalar) ->
         source[axis] = slice(max(0, -before), shape[axis] - max(0, -after))
         target[axis] = slice(max(0, before), shape[axis] + before + after - max(0, after))
         shape[axis] += before + after
-    dtype = dtype_of(input)
-    fill = cast(np.asarray(value, np.result_type(np.float64, np.asarray(value))), dtype)[()]
-    y = xp.full(shape, fill, input.dtype)
+    y = xp.full(shape, constant(value, dtype_of(input), "pad")[()], input.dtype)
     y[tuple(target)] = input[tuple(source)]
     return y
 

@@ -3,7 +3,7 @@
 All take `sym`: False leaves out the last point, which would equal the first of the next window, as Fourier transforms
 want it. A window of one point is 1.
 
-Raises:  ArgumentError for a negative M, or another argument out of its range; DtypeError unless float32 or float64
+Raises:  ArgumentError for a negative M, another argument out of its range, or a dtype but float32 and float64
 Source:  Harris 1978, "On the use of windows for harmonic analysis with the discrete Fourier transform"; Nuttall 1981,
          "Some windows with very good sidelobe behavior"
 """
@@ -18,7 +18,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.core.creation import Device, Dtype, default_or, place
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, DtypeError
+from tallow.errors import ArgumentError
 from tallow.ops.dims import as_int
 from tallow.ops.memory_format import layout as Layout
 from tallow.ops.memory_format import strided
@@ -53,7 +53,7 @@ def _window(name: str, values: HostArray, dtype: Dtype, layout: Layout, device: 
         raise ArgumentError(f"{name} is implemented for strided tensors only, got: {layout}")
     d = default_or(dtype)
     if d not in (dtypes.float32, dtypes.float64):
-        raise DtypeError(f"{name} expects float32 or float64 dtypes, got: {d}")
+        raise ArgumentError(f"{name} expects float32 or float64 dtypes, got: {d}")
     return place(np.ones(1) if len(values) == 1 else values, d, device, requires_grad)
 
 

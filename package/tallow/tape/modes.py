@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Self, TypeVar, overload
 
 from tallow.dtypes import dtype
+from tallow.errors import ArgumentTypeError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -161,6 +162,8 @@ class set_grad_enabled(_ModeSwitch):
     """Switch recording on or off at once; back at the end of the block, or only inside a function it decorates."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise ArgumentTypeError(f"set_grad_enabled(): argument 'enabled' must be bool, not {type(mode).__name__}")
         self.recording = mode
         self._saved = [(_mode.recording, _mode.inference)]
         self._switch()

@@ -23,9 +23,11 @@ def copy_packages(source: Path, folder: Path, *, cdn: str, without: Iterable[str
         without: packages that are not in the list, because the site has its own.
         wanted: packages to copy besides those of every site.
 
-    Raises:  SiteError for a name that the distribution does not have
+    Raises:  SiteError for a name that the distribution does not have, and for any if the copy has no list
     """
     if not (source / LOCK).is_file():
+        if names := ", ".join(wanted):
+            raise SiteError(f"{names}: {source} has no {LOCK}", hint="make the copy by scripts/fetch_pyodide.py")
         return
     lock = json.loads((source / LOCK).read_text(encoding="utf-8"))
     packages = {name: entry for name, entry in lock["packages"].items() if name not in without}

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
+import tallow
+
 pytestmark = pytest.mark.native
 FOLDER = ROOT / "recipes" / "tallow-torch"
 PROGRAM = """
@@ -58,8 +60,9 @@ def test_torch_is_tallow_where_it_is_installed(
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'files')!r})"
     done = run("-c", code + PROGRAM)
     assert done.returncode == 0, done.stderr
-    version, of_torch, _ = done.stdout.split()
+    version, of_torch, own = done.stdout.split()
     assert version == of_torch
+    assert own == tallow.__version__
     (site_packages / "torch").mkdir()
     (site_packages / "torch" / "version.py").touch()
     refused = run("-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "other"))

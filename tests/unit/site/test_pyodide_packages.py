@@ -54,3 +54,5 @@ def test_a_copy_without_a_list_has_no_packages(tmp_path: Path) -> None:
     folder.mkdir()
     copy_packages(tmp_path, folder, cdn=CDN, without=["numpy"])
     assert not list(folder.iterdir())
+    with pytest.raises(SiteError, match="scipy"):
+        copy_packages(tmp_path, folder, cdn=CDN, without=["numpy"], wanted=["scipy"])

@@ -29,7 +29,8 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
     Shapes:  dets (N, 4), with x and y of two corners; scores (N,) -> (M,)
     """
-    boxes = dets.detach().numpy().astype(np.float64)
+    # As in torchvision, overlaps have the dtype of the boxes, and the threshold is float64: 0.6 in float32 is above it.
+    boxes, limit = dets.detach().to(tallow.promote_types(dets.dtype, tallow.float32)).numpy(), np.float64(iou_threshold)
     low, high = boxes[:, :2], boxes[:, 2:]
     areas = (high - low).prod(axis=1)
     order = np.argsort(-scores.detach().numpy(), kind="stable")
@@ -40,7 +41,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         sides = np.minimum(high[first], high[rest]) - np.maximum(low[first], low[rest])
         common = sides.clip(min=0).prod(axis=1)
         with np.errstate(invalid="ignore"):  # two boxes without area overlap by 0 / 0
-            order = rest[~(common / (areas[first] + areas[rest] - common) > iou_threshold)]
+            order = rest[~(common / (areas[first] + areas[rest] - common) > limit)]
     return tallow.tensor(kept, dtype=tallow.int64, device=dets.device)
 
 

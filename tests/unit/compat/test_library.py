@@ -107,5 +107,9 @@ def test_nms_keeps_boxes_that_do_not_overlap_a_better_one(torch: Any) -> None:
     assert found.dtype == torch.int64
     assert found.tolist() == expected
     assert 5 < len(expected) < 40
+    # The overlap is 0.6, in float32 0.6000000238: torchvision compares that with the threshold in float64.
+    boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 6]], np.float32)
+    for kind, kept in ((np.float32, [0]), (np.float64, [0, 1])):
+        assert torch.ops.torchvision.nms(torch.from_numpy(boxes.astype(kind)), torch.ones(2), 0.6).tolist() == kept
     with pytest.raises(UnsupportedError, match="torchvision::deform_conv2d"):
         torch.ops.torchvision.deform_conv2d(torch.ones(2))

@@ -208,13 +208,20 @@ def test_a_context_decorates(torch: Any) -> None:
     def f(x: int) -> int:
         return x + sum(entered)
 
+    @Note()
+    def steps() -> Iterator[int]:
+        yield sum(entered)
+        yield sum(entered)
+
     assert (f(3), Note()(f)(1), sum(entered)) == (4, 3, 0)
+    assert [(inside, sum(entered)) for inside in steps()] == [(1, 0), (1, 0)]
 
 
 def test_convolution_by_its_core_op(torch: Any) -> None:
     x, w = torch.randn(1, 2, 5), torch.randn(3, 2, 3)
     y = torch.ops.aten.convolution(x, w, None, [1], [1], [1], False, [0], 1)
     assert torch.equal(y, torch.nn.functional.conv1d(x, w, padding=1))
+    assert torch._C._is_alias_of(x, x[0, 1, 2:])
     functorch = importlib.import_module("torch._C._functorch")
     assert not functorch.is_batchedtensor(x)
     assert torch.vmap(lambda row: row * functorch.is_batchedtensor(row))(x).tolist() == x.tolist()

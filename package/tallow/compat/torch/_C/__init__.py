@@ -132,7 +132,7 @@ def _get_accelerator() -> Any:
 
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors share memory."""
-    return bool(a.data_ptr() == b.data_ptr())
+    return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
 
 
 def _set_nothing(*value: object) -> bool:

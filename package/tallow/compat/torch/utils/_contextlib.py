@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import isgeneratorfunction
 from typing import Any, Self
+
+from tallow.tape.modes import _ModeSwitch
 
 
 class _DecoratorContextManager:
-    """The base class of contexts that decorate: each call of the function runs in a context of its own."""
+    """The base class of contexts that decorate: each call of a function, or step of a generator, has a context."""
 
     def __call__(self, orig_func: Callable[..., Any]) -> Callable[..., Any]:
+        if isgeneratorfunction(orig_func):
+            return _ModeSwitch._wrap_generator(self, orig_func)  # type: ignore[arg-type]
+
         @wraps(orig_func)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self.clone():

@@ -55,6 +55,8 @@ for reduce in ("sum", "prod", "mean", "amax", "amin"):
         grad=False,
     )
 case("scatter_reduce", lambda m, x, i, s: (x * 1).scatter_reduce_(0, i, s, "sum"), normal(*X), I, normal(2, 4))
+case("scatter_reduce", lambda m, x, i, s: x.scatter_reduce(0, i, s, "max"), integers(*X), I, integers(2, 4), grad=False)
+case("scatter_reduce", lambda m, x, i, s: x.scatter_reduce(0, i, s, "min"), integers(*X), I, integers(2, 4), grad=False)
 # positions with two, one and no zeros; finite differences are meaningless at ties, so only PyTorch is compared there
 ZEROS = np.array([[0.0, 1.0, 0.0], [2.0, 3.0, 0.0], [0.0, 5.0, 2.0]])
 case("scatter_reduce", lambda m, x, i, s: x.scatter_reduce(1, i, s, "prod"), normal(*X), J, ZEROS)

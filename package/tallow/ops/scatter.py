@@ -138,12 +138,12 @@ def scatter_reduce(
     """Return a copy in which the elements of `src` with the same position, and the input's element, are reduced to one.
 
     Args:
-        reduce: "sum", "prod", "mean", "amax" or "amin". Integer means are rounded down.
+        reduce: "sum", "prod", "mean", "amax" or "max", "amin" or "min". Integer means are rounded down.
         include_self: whether the input's element takes part; elements at other positions are unchanged.
 
     The gradient of amax and amin is shared evenly among equal elements.
     """
-    name = "scatter_reduce"
+    name, reduce = "scatter_reduce", {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in REDUCTIONS:
         raise ShapeError(f"{name}: reduce must be one of {', '.join(REDUCTIONS)}, got {reduce!r}")
     places, shape = flat_places(input, dim, index, name), input.shape

@@ -142,6 +142,7 @@ CALLS = {
     "einsum": lambda m, x: m.einsum("ij->ji", x),
     "detach": lambda m, x: x.detach(),
     "tolist": lambda m, x: x.tolist(),
+    "normal": lambda m, x: m.normal(x, 0.0),
     "size": lambda m, x: x.size(),
     "__len__": lambda m, x: len(x),
     "equal": lambda m, x: m.equal(x, x),
@@ -169,6 +170,13 @@ def outcome(m: Any, name: str) -> tuple[list[str], list[Any]]:
     with names(m).DisableTorchFunctionSubclass():
         values = [p.tolist() if isinstance(p, m.Tensor) else str(p).rpartition(".")[2] for p in (*parts, x)]
     return [type(p).__name__ for p in parts], values
+
+
+def test_iteration(m: Any) -> None:
+    Logged, _ = logging(m)
+    assert [(type(row), row.tolist()) for row in m.ones(2, 1).as_subclass(Logged)] == [(Logged, [1]), (Logged, [1])]
+    with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
+        list(m.tensor(1.0).as_subclass(Logged))
 
 
 def test_gradients_flow_through_a_subclass(m: Any) -> None:

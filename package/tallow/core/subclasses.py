@@ -8,7 +8,7 @@ that ask when they fail; the other methods and the properties, which work with a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from types import FunctionType
 from typing import Any
@@ -104,6 +104,8 @@ def _init_subclass(cls: type[Tensor], **options: Any) -> None:
     cls.array = _Array()
     if _definer(cls, "__setattr__") is object:
         cls.__setattr__ = _set_attribute  # type: ignore[assignment]
+    if _definer(cls, "__iter__") is Tensor:
+        cls.__iter__ = _iterate  # type: ignore[method-assign]
     for name, value in vars(Tensor).items():
         is_private = name.startswith("_") and not name.endswith("__")
         if is_private or name in _OF_THE_OBJECT or _definer(cls, name) is not Tensor:
@@ -112,6 +114,13 @@ def _init_subclass(cls: type[Tensor], **options: Any) -> None:
             setattr(cls, name, _asking_property(value))
         elif isinstance(value, FunctionType) and not hasattr(value, "__wrapped__") and _works_with_any(value):
             setattr(cls, name, _asking_first(value))
+
+
+def _iterate(self: Tensor) -> Iterator[Any]:
+    """Iterate over the first dim. As in PyTorch, the class is asked for `unbind`."""
+    if subclasses.are_off or not self.__dict__["array"].ndim or is_array_code(sys._getframe(1)):
+        return Tensor.__iter__(self)
+    return iter(ask(Tensor.unbind, (self,), (self, 0), {}))
 
 
 def _works_with_any(method: FunctionType) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.core.creation import Device, Dtype, as_size, default_or, int64_or, number, place
 from tallow.core.factories import creates
+from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
@@ -266,6 +267,7 @@ def _bernoulli(generator: Generator | None, shape: Shape, p: Any) -> HostArray:
 
 
 @public("tl")
+@overridable
 @creates
 def normal(
     mean: Tensor | float,

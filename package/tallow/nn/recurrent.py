@@ -5,78 +5,18 @@ Letters: T steps, N sequences, I input features, H hidden features, P features o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from tallow.core.apply import apply, is_recorded
 from tallow.core.creation import zeros
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError, warn
-from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter, empty_parameter
+from tallow.nn.recurrent_layers import States, Weights, run_direction, run_layers
 from tallow.nn.utils.rnn import PackedSequence
-from tallow.ops.joining import cat, stack
-from tallow.ops.recurrent import gru_steps, lstm_steps, rnn_steps
 
-States = tuple[Tensor, ...]
 GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-
-
-class Weights(NamedTuple):
-    """The parameters of one layer in one direction."""
-
-    ih: Tensor
-    hh: Tensor
-    bias_ih: Tensor | None
-    bias_hh: Tensor | None
-    hr: Tensor | None = None
-
-
-def _recur(
-    mode: str, x: Tensor, states: States, weights: Weights, batch_sizes: tuple[int, ...], reverse: bool
-) -> States:
-    """Run one direction of one layer over packed rows, and return the outputs and the last states.
-
-    Shapes:  x (R, I) -> outputs (R, P), states (N, P) and, for LSTM, (N, H)
-    """
-    if mode == "GRU":
-        gates = F.linear(x, weights.ih, weights.bias_ih)
-        operands = gates, *states, weights.hh, weights.bias_hh
-        return apply(gru_steps, *operands, batch_sizes, reverse, is_recorded(*operands))
-    bias = None if weights.bias_ih is None or weights.bias_hh is None else weights.bias_ih + weights.bias_hh
-    gates = F.linear(x, weights.ih, bias)
-    if mode == "LSTM":
-        operands = gates, *states, weights.hh, weights.hr
-        return apply(lstm_steps, *operands, batch_sizes, reverse, is_recorded(*operands))
-    return apply(rnn_steps, gates, *states, weights.hh, "relu" if mode == "RNN_RELU" else "tanh", batch_sizes, reverse)
-
-
-def run_layers(
-    mode: str,
-    x: Tensor,
-    states: States,
-    layers: list[list[Weights]],
-    batch_sizes: tuple[int, ...],
-    dropout: float = 0.0,
-) -> tuple[Tensor, States]:
-    """Run all layers over packed rows, and return the outputs of the last and the states of all.
-
-    Args:    layers: the parameters of each direction of each layer
-    Shapes:  x (R, I) -> (R, directions · P); states as hx of the module
-    """
-    last: list[States] = []
-    for directions in layers:
-        if last and dropout:
-            x = F.dropout(x, dropout)
-        outputs = []
-        for direction, weights in enumerate(directions):
-            initial = tuple(state[len(last)] for state in states)
-            y, *final = _recur(mode, x, initial, weights, batch_sizes, reverse=direction == 1)
-            outputs.append(y)
-            last.append(tuple(final))
-        x = outputs[0] if len(outputs) == 1 else apply(cat, outputs, -1)
-    return x, tuple(apply(stack, kind) for kind in zip(*last, strict=True))
 
 
 def _initialize(module: Module, hidden_size: int) -> None:
@@ -375,7 +315,7 @@ class RNNCellBase(Module):
         elif input.ndim == 1:
             states = tuple(state[None] for state in states)
         weights = Weights(self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        _, *last = _recur(mode, x, states, weights, (len(x),), reverse=False)
+        _, *last = run_direction(mode, x, states, weights, (len(x),), reverse=False)
         return tuple(last) if input.ndim == 2 else tuple(state[0] for state in last)
 
     def extra_repr(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
-from tallow.nn.recurrent import Weights, run_layers
+from tallow.nn.recurrent_layers import Weights, run_layers
 
 
 def _layers(

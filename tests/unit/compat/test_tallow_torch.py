@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import venv
+
 import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -27,6 +27,8 @@ print(torch.__version__, metadata.version("torch"), metadata.version("tallow-tor
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """A new virtual environment without packages."""
+    import venv  # Pyodide has none
+
     venv.create(tmp_path / "venv", symlinks=True)
     return tmp_path / "venv"
 

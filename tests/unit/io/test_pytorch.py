@@ -270,7 +270,7 @@ def test_a_storage_alone_is_a_flat_tensor() -> None:
         (storage(location="nowhere"), "map_location='cpu'"),
         (b"(" + storage() + storage("torch.IntStorage") + b"t", "as FloatStorage and as IntStorage"),
         (name("torch._utils._rebuild_tensor_v2") + b")R", "unexpected arguments"),
-        (name("torch.quint4x2"), "'torch.quint4x2'"),
+        (name("torch.quint3x2"), "'torch.quint3x2'"),
         (name("torch.Tensor") + b")R", "call of a tensor class"),
         (name("torch.nn.parameter.Parameter") + b")\x81", "call of a tensor class"),
         (b"K\x01)R", "calls a int"),

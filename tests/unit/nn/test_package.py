@@ -39,8 +39,8 @@ def test_dir_and_all_list_existing_names() -> None:
 
 
 def test_a_missing_name_raises() -> None:
-    with pytest.raises(MissingNameError, match="FractionalMaxPool2d"):
-        _ = nn.FractionalMaxPool2d
+    with pytest.raises(MissingNameError, match="CrossMapLRN2d"):
+        _ = nn.CrossMapLRN2d
 
 
 @pytest.mark.native

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-
 import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec

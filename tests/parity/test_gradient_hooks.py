@@ -225,7 +225,7 @@ def packed(m: Any) -> Any:
     found = [*m.autograd.grad(y, (x, w)), *m.autograd.grad(inner, x), *twice(m, z, x)]
     with graph.allow_mutation_on_saved_tensors():
         a = x.clone()
-        b = (a**2).sum()
+        b = (a**2).sum() + m.ones_like(x).scatter_reduce(0, m.tensor([0, 0, 1]), a, "prod").sum()
         a.sin_()
         found += m.autograd.grad(b, x)
     with graph.saved_tensors_hooks(pack, lambda a: 3):

@@ -18,6 +18,7 @@ from tallow.tape.graph import Node as Node
 from tallow.tape.graph import Output, note_write
 from tallow.tape.hooks import RemovableHandle as _RemovableHandle
 from tallow.tape.modes import no_grad
+from tallow.tape.saved import saved_arrays
 
 __all__ = [
     "GradientEdge",
@@ -119,6 +120,16 @@ class _Packed:
         if type(value) is tuple or type(value) is list:
             kind, parts = type(value), [self._taken_apart(part) for part in value]
             return lambda: kind(part() for part in parts)
+        if hasattr(value, "__dict__") and saved_arrays(value):  # an object of the op's own
+            attributes = {name: self._taken_apart(part) for name, part in vars(value).items()}
+            own = type(value)
+
+            def instance() -> Any:
+                made = object.__new__(own)
+                made.__dict__.update((name, part()) for name, part in attributes.items())
+                return made
+
+            return instance
         return lambda: value
 
     def _unpacked(self, packed: Any) -> Any:

@@ -117,7 +117,7 @@ def prune_twice(lib: Any, prune: Any, layers: Any) -> Any:
 
 
 def prune_channels(lib: Any, prune: Any, layers: Any) -> Any:
-    prune.ln_structured(layers[1], "weight", 0.5, n=2, dim=1)
+    prune.ln_structured(layers[1], "weight", 0.5, n="fro", dim=1)
     return prune.ln_structured(layers[0], "weight", 1, n=1, dim=0)
 
 
@@ -191,6 +191,18 @@ def test_random_pruning_drops_the_amount() -> None:
 def test_amounts_that_cannot_be_pruned(amount: Any) -> None:
     with pytest.raises(ValueError, match="amount"):
         tl.nn.utils.prune.l1_unstructured(network(tl)[0], "weight", amount)
+
+
+def test_a_refused_pruning_changes_nothing() -> None:
+    prune, layer = tl.nn.utils.prune, network(tl)[0]
+    prune.l1_unstructured(layer, "weight", 2)
+    for dim, name, error in ((5, "weight", IndexError), (0, "bias", ValueError)):
+        with pytest.raises(error):
+            prune.ln_structured(layer, name, 1, 2, dim)
+    with pytest.raises(ValueError, match="more than"):
+        prune.l1_unstructured(layer, "weight", 99)
+    assert prune.is_pruned(layer)
+    assert "bias" in dict(layer.named_parameters())
 
 
 def test_names_that_cannot_be_pruned() -> None:

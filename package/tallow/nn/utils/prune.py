@@ -16,6 +16,7 @@ from tallow.functions.like import ones_like
 from tallow.functions.sampling import rand_like
 from tallow.lazy_names import names_of
 from tallow.nn.module import Module
+from tallow.ops.dims import normalize_dim
 from tallow.ops.joining import cat
 from tallow.ops.norm import linalg_vector_norm
 
@@ -88,10 +89,11 @@ class BasePruningMethod:
             delattr(module, name)
             module.register_parameter(f"{name}_orig", original)
         else:
-            earlier: Any = module._forward_pre_hooks.pop(key)
+            earlier: Any = module._forward_pre_hooks[key]
             container = PruningContainer(earlier)
             container.add_pruning_method(method)
             method, mask = container, container.compute_mask(scores, mask)
+            del module._forward_pre_hooks[key]  # now that the mask is valid
         module.register_buffer(f"{name}_mask", mask.to(getattr(module, f"{name}_orig").dtype))
         method(module)
         module.register_forward_pre_hook(method)
@@ -138,7 +140,7 @@ class PruningContainer(BasePruningMethod):
         if method.PRUNING_TYPE == "unstructured":
             kept = mask != 0
         elif isinstance(method, _Structured):
-            dim = method.dim % t.ndim
+            dim = normalize_dim(method.dim, t.ndim, "prune")
             kept = (*[slice(None)] * dim, mask.movedim(dim, 0).flatten(1).sum(1) != 0)
         mask[kept] = method.compute_mask(t[kept], mask[kept])
         return mask
@@ -201,8 +203,16 @@ class _Structured(BasePruningMethod):
         raise NotImplementedError
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """Return a mask that prunes `amount` of the slices of `t`."""
-        dim = self.dim % t.ndim
+        """Return a mask that prunes `amount` of the slices of `t`.
+
+        Raises:  ArgumentError unless `t` has two dims or more, DimensionError for a dim that it lacks
+        """
+        if t.ndim < 2:
+            raise ArgumentError(
+                "Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
+                f"{tuple(t.shape)} with {t.ndim} dims"
+            )
+        dim = normalize_dim(self.dim, t.ndim, "prune")
         kept = _lowest(self._slice_scores(t, dim), _count(self.amount, t.shape[dim]))
         return default_mask * kept.reshape([-1 if i == dim else 1 for i in range(t.ndim)])
 
@@ -217,7 +227,8 @@ class LnStructured(_Structured):
         self.amount, self.n, self.dim = amount, n, dim
 
     def _slice_scores(self, t: Tensor, dim: int) -> Tensor:
-        norms: Tensor = apply(linalg_vector_norm, t, float(self.n), [i for i in range(t.ndim) if i != dim])
+        order = 2.0 if self.n == "fro" else float(self.n)
+        norms: Tensor = apply(linalg_vector_norm, t, order, [i for i in range(t.ndim) if i != dim])
         return norms
 
 

@@ -73,11 +73,13 @@ m.instance_norm(x[None], None, None, None, None, True, .1, 1e-5, False)
 m.native_layer_norm(x, (4,), m.ones(4), None, 1e-5)[2]
 m.native_group_norm(x[None], None, None, 1, 3, 4, 3, 1e-5)[1]
 m.native_batch_norm(x, None, None, m.zeros(4), m.ones(4), True, .1, 1e-5)[2]
+m.kl_div(x, x.softmax(1))
 m.kl_div(x, x.softmax(1), 1)
+m.ctc_loss(x.log_softmax(1)[:, None], m.tensor([[1, 2]]), m.tensor([3]), m.tensor([2]))
 m.kl_div(x, x.softmax(1), 2, log_target=False)
 m.binary_cross_entropy_with_logits(x, i.float(), None, None, 0)
 m.hinge_embedding_loss(x, i * 2. - 1, 1.0, 1)
-m.margin_ranking_loss(x, x.flip(0), i * 2. - 1, 0.5, 2)
+m.margin_ranking_loss(x, x.flip(0), i * 2. - 1, 0.5)
 m.cosine_embedding_loss(x, x.flip(0), m.tensor([1, -1, 1]), 0.1, 0)
 m.triplet_margin_loss(x, x.flip(0), x * 2, 1., 2., 1e-6, False, 1)
 m.poisson_nll_loss(x, i.float(), True, False, 1e-8, 1)

@@ -143,6 +143,8 @@ CALLS = {
     "detach": lambda m, x: x.detach(),
     "tolist": lambda m, x: x.tolist(),
     "normal": lambda m, x: m.normal(x, 0.0),
+    "constant_pad_nd": lambda m, x: m.constant_pad_nd(x, (1, 1)),
+    "t_copy": lambda m, x: m.t_copy(x),
     "size": lambda m, x: x.size(),
     "__len__": lambda m, x: len(x),
     "equal": lambda m, x: m.equal(x, x),

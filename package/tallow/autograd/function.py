@@ -203,7 +203,7 @@ class FunctionBackward:
             grads = self._checked(self.cls.backward(self.ctx, *output_grads))
         return tuple(None if g is None else widen(g.array) for g in grads)
 
-    def derived(self, node: Node, gs: Sequence[Any]) -> Sequence[Any]:
+    def derived(self, gs: Sequence[Any]) -> Sequence[Any]:
         """Return the gradients of the arguments from those of the outputs, as tensors with a history."""
         output_grads = [y and y.derived(g, self.ctx._materialize) for y, g in zip(self.like, gs, strict=True)]
         is_once = getattr(self.cls.backward, "_is_once", False)

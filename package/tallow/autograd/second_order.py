@@ -296,7 +296,7 @@ def _of_view(node: Node, gs: Sequence[Any]) -> Gradients:
 def _of_function(node: Node, gs: Sequence[Any]) -> Gradients:
     """Return what the backward of a `Function` returns, recorded."""
     assert isinstance(node.backward, FunctionBackward)
-    gradients = node.backward.derived(node, gs)
+    gradients = node.backward.derived(gs)
     check_saved(node, ())
     return gradients
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.creation import arange
+from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.functions import shape
@@ -58,7 +59,7 @@ def _copy_of(view: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     copy.__name__ = copy.__qualname__ = name + "_copy"
     copy.__doc__ = f"Return what `{name}` does, in new memory."
-    return copy
+    return overridable(copy)
 
 
 VIEWS = (

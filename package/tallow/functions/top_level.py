@@ -1,17 +1,20 @@
 """Functions that torch has at its top level with the signatures of its C++ code; most people call those of functional.
 
-A reduction is a number: 0 is "none", 1 "mean" and 2 "sum"; as are the modes of sampling.
+A reduction is a number: 0 is "none", 1 "mean" and 2 "sum"; as are the modes of sampling. PyTorch's declarations say
+mean, but what it computes without the argument is 0.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.creation import arange, empty
 from tallow.core.factories import creates
+from tallow.core.overrides import overridable
 from tallow.core.tensor import Tensor
 from tallow.dtypes import get_default_dtype
 from tallow.errors import ArgumentError, warn
@@ -133,7 +136,7 @@ def histogramdd(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
     """See `nn.functional.binary_cross_entropy_with_logits`."""
     return loss.binary_cross_entropy_with_logits(
@@ -142,7 +145,7 @@ def binary_cross_entropy_with_logits(
 
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """See `nn.functional.cosine_embedding_loss`."""
     return margin_loss.cosine_embedding_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
@@ -154,7 +157,7 @@ def ctc_loss(
     input_lengths: Any,
     target_lengths: Any,
     blank: int = 0,
-    reduction: int = 1,
+    reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:
     """See `nn.functional.ctc_loss`."""
@@ -163,19 +166,19 @@ def ctc_loss(
     )
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """See `nn.functional.hinge_embedding_loss`."""
     return margin_loss.hinge_embedding_loss(input, target, margin, reduction=REDUCTIONS[reduction])
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """See `nn.functional.kl_div`."""
     values = loss.kl_div(input, target, reduction="none", log_target=log_target)
     return values if reduction == 0 else values.mean() if reduction == 1 else values.sum()
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     """See `nn.functional.margin_ranking_loss`."""
     return margin_loss.margin_ranking_loss(input1, input2, target, margin, reduction=REDUCTIONS[reduction])
@@ -194,7 +197,7 @@ def triplet_margin_loss(
     p: float = 2,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     """See `nn.functional.triplet_margin_loss`."""
     return margin_loss.triplet_margin_loss(
@@ -437,3 +440,8 @@ def fake_quantize_per_channel_affine(
     shape = [1] * input.ndim
     shape[axis] = -1
     return apply(fake_quantize, input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max)
+
+
+for _name, _function in [*globals().items()]:  # they call public functions, which ask no subclass for tallow's code
+    if isinstance(_function, FunctionType) and _function.__module__ == __name__ and _name[0] != "_":
+        globals()[_name] = overridable(_function)

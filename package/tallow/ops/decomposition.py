@@ -310,7 +310,7 @@ def linalg_eig(A: Array) -> Result:
     return (values, vectors), backward
 
 
-@linalg_eig.second(values="value0", vectors="value1", unneeded="name xp")
+@linalg_eig.second(values="value0", vectors="value1", unneeded="name")
 def _(g: Derived, gv: Derived, *, values: Derived, vectors: Derived) -> Gradients:
     vh = vectors.mH
     v_gv = vh @ gv
@@ -339,6 +339,6 @@ def linalg_eigvals(A: Array) -> Result:
     return values, backward
 
 
-@linalg_eigvals.definition(unneeded="name vectors xp")
+@linalg_eigvals.definition(unneeded="name vectors")
 def _(*, A: Derived) -> Derived:
     return linalg_eig.call(A)[0]

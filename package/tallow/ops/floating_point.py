@@ -28,7 +28,7 @@ def frexp(input: Array) -> Result:
     return (mantissa, exponent.astype(np.int32)), backward
 
 
-@frexp.second(unneeded="xp")
+@frexp.second()
 def _(g: Derived, _: Derived, *, exponent: Derived) -> Gradients:
     return [ldexp.call(g, -exponent)]
 

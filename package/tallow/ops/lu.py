@@ -68,7 +68,7 @@ def lu_factor(A: Array) -> Result:
     return (lu, pivots.reshape(*batch, min(m, n)), order), backward
 
 
-@lu_factor.second(lu="value0", unneeded="name xp")
+@lu_factor.second(lu="value0", unneeded="name")
 def _(g: Derived, *_: Derived, lu: Derived, order: Derived, m: int, n: int) -> Gradients:
     k = min(m, n)
     lower = lu[..., :k, :k].tril(-1) + diag_embed.call(lu.detach().diagonal(0, -2, -1) * 0 + 1)

@@ -331,7 +331,7 @@ def index_fill(input: Array, dim: int, index: Index, value: Array | Scalar) -> R
     return result.reshape(shape), backward
 
 
-@index_fill.second(unneeded="g_vector")
+@index_fill.second()
 def _(g: Derived, *, dim: int, places: Derived, shape: tuple[int, ...]) -> Gradients:
     g_vector = g.reshape(shape or (1,))
     still = index_fill.call(g_vector, dim, places, 0).reshape(shape)

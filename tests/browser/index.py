@@ -23,12 +23,14 @@ class Index:
 
     Attributes:
         asked: the projects that were asked for.
+        silent: the projects that it does not answer for.
     """
 
     def __init__(self, wheels: dict[str, bytes], pyodide: Path) -> None:
         self.wheels = wheels
         self.pyodide = pyodide
         self.asked: list[str] = []
+        self.silent: set[str] = set()
 
     def serve(self, context: BrowserContext) -> None:
         """Answer the requests of a browser's pages. Call it before the first page starts (`hub.no_hub`)."""
@@ -40,6 +42,9 @@ class Index:
     def _project(self, route: Route) -> None:
         name = urlsplit(route.request.url).path.strip("/").rpartition("/")[2]
         self.asked.append(name)
+        if name in self.silent:
+            route.abort()
+            return
         found = {file: data for file, data in self.wheels.items() if _project_of(file) == name}
         if not found:
             route.fulfill(status=404, headers=HEADERS)

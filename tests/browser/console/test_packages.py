@@ -62,6 +62,7 @@ def index(wheels_dir: Path, pyodide_dir: Path) -> Index:
     found = {path.name: path.read_bytes() for path in wheels_dir.glob("*.whl") if "yaml" not in path.name}
     (yaml,) = wheels_dir.glob("*yaml*.whl")  # in Pyodide's distribution, and not in the copy
     made = wheel("wick", {"wick.py": "import torch\nLENGTH = torch.ones(7).sum()\n"}, "torch>=2.4", "lead>=3")
+    made |= wheel("lamp", {"lamp.py": ""}, "oil")
     return Index(found | without_compiled_parts(yaml) | made, pyodide_dir)
 
 
@@ -88,6 +89,14 @@ def test_pip_installs_without_torch_and_without_what_has_no_build(console: Conso
 def test_pip_names_what_it_cannot_do(console: Console) -> None:
     assert "pip install -r is not available" in console.run("pip install -r requirements.txt")
     assert "nosuch" in console.run("pip install nosuch")
+    cell = console.run("text = '''\npip install nosuch\n'''\n%pip install wick\ntext")
+    assert cell.endswith("'\\npip install nosuch\\n'\n")
+
+
+def test_pip_stops_where_pypi_does_not_answer(console: Console, index: Index) -> None:
+    index.silent.add("oil")
+    assert "oil: PyPI does not answer" in console.run("pip install lamp")
+    assert "ModuleNotFoundError" in console.run("import lamp")
 
 
 def test_timm_computes_what_pytorch_computes(console: Console, packages_dir: Path) -> None:

@@ -56,7 +56,7 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
     say(f"Installing {', '.join(requirements)}.\n")
     importlib.metadata.version("torch")  # the stand-in's distributions are not among the new ones
     before = _installed()
-    left_out = LeftOut()
+    asked, left_out = {_name(requirement) for requirement in requirements}, LeftOut()
     sys.meta_path.append(left_out)
     try:
         while True:
@@ -64,12 +64,17 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
                 await micropip.install([*requirements, *OF_PYTORCH], keep_going=True, **options)
                 break
             except ValueError as error:
-                missing = dict.fromkeys(_without_wheel(str(error), requirements))
+                missing = _without_wheel(str(error))
+                for requirement in missing:
+                    name = _name(requirement)
+                    files = await _files(name)  # micropip has the same message where PyPI does not answer
+                    if await _install_python_part(name, files, say):
+                        continue
+                    if name in asked:
+                        raise
+                    left_out.add(requirement)
                 if not missing:
                     raise
-                for requirement in missing:
-                    if not await _install_python_part(requirement, say):
-                        left_out.add(requirement)
     finally:
         sys.meta_path.remove(left_out)
         importlib.invalidate_caches()
@@ -81,13 +86,26 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
     say(f"Installed {', '.join(new)}.\n" if new else "Everything is installed already.\n")
 
 
-def _without_wheel(message: str, requirements: Sequence[str]) -> Iterator[str]:
-    """Yield the requirements, of other packages, that micropip has found no wheel for."""
+def _without_wheel(message: str) -> list[str]:
+    """Return the requirements that micropip has found no wheel for."""
     found = WITHOUT_WHEEL.search(message)
-    asked = {_name(requirement) for requirement in requirements} - set(PYTHON_PARTS)
-    for requirement in re.findall(r"'([^']+)'", found[1] if found else ""):
-        if _name(requirement) not in asked:
-            yield requirement
+    return list(dict.fromkeys(re.findall(r"'([^']+)'", found[1]))) if found else []
+
+
+async def _files(name: str) -> list[dict[str, Any]]:
+    """Return the files of a project on PyPI; none if there is no such project. Raises: PipError without an answer."""
+    from pyodide.http import pyfetch
+
+    try:
+        answer = await pyfetch(f"{INDEX}/{name}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
+    except OSError as error:
+        raise PipError(f"{name}: PyPI does not answer: check the name and the connection") from error
+    if answer.status == 404:
+        return []
+    if not answer.ok:
+        raise PipError(f"{name}: PyPI answers {answer.status}: install it again later")
+    files: list[dict[str, Any]] = (await answer.json())["files"]
+    return files
 
 
 def _name(requirement: str) -> str:
@@ -149,18 +167,16 @@ INDEX = "https://pypi.org/simple"
 COMPILED = (".so", ".pyd", ".dylib", ".dll")
 
 
-async def _install_python_part(requirement: str, say: Say) -> bool:
+async def _install_python_part(name: str, files: list[dict[str, Any]], say: Say) -> bool:
     """Install the Python files of a wheel for other machines, if that is known to work. Its requirements follow."""
-    name = _name(requirement)
     if name not in PYTHON_PARTS:
         return False
     from pyodide.http import pyfetch
 
     prefix = f"{name}-{PYTHON_PARTS[name](importlib.metadata.version('torch'))}"
-    answer = await pyfetch(f"{INDEX}/{name}/", headers={"Accept": "application/vnd.pypi.simple.v1+json"})
-    files = [file for file in (await answer.json())["files"] if file["filename"].startswith(prefix)]
     tag = f"-cp3{sys.version_info.minor}-"
-    wheels = [file for file in files if file["filename"].endswith(".whl") and tag in file["filename"]]
+    wheels = [f for f in files if f["filename"].startswith(prefix) and f["filename"].endswith(".whl")]
+    wheels = [file for file in wheels if tag in file["filename"]]
     if not wheels:
         return False
     smallest = min(wheels, key=lambda file: file.get("size") or 0)

@@ -13,7 +13,7 @@ from tallow.kernels.table import run
 
 Array = np.ndarray[Any, Any]
 LIBRARY = kernels.info()
-pytestmark = pytest.mark.skipif(LIBRARY.library == "none" or not LIBRARY.enabled, reason="no compiled kernels")
+pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}")
 LENGTHS = [2, 3, 4, 5, 8, 9, 10, 16, 60, 75, 100, 128, 400, 512, 1000, 1024, 4096]
 rng = np.random.default_rng(3)
 
@@ -51,6 +51,17 @@ def test_a_row_does_not_depend_on_others() -> None:
     np.testing.assert_array_equal(run("fft_of_real", x[5:22], 1, "backward"), y[5:22])
     x[7] = np.nan
     np.testing.assert_array_equal(np.delete(run("fft_of_real", x, 1, "backward"), 7, 0), np.delete(y, 7, 0))
+
+
+@pytest.mark.parametrize("n", [2, 4, 6, 10, 16])
+def test_sums_of_infinite_numbers(n: int) -> None:
+    x = rows(16, n)
+    x[3, 1] = np.inf
+    with np.errstate(invalid="ignore"):
+        expected = np.fft.rfft(x)
+    y = run("fft_of_real", x, 1, "backward")
+    np.testing.assert_array_equal(y[3, [0, -1]], expected[3, [0, -1]])
+    assert not np.isfinite(y[3]).any()
 
 
 def test_what_the_kernel_refuses_is_left_to_numpy() -> None:

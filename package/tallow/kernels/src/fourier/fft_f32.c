@@ -10,7 +10,7 @@
 //   scratch tl_fft_scratch(n) floats, contents irrelevant
 //   align   none needed       length  n ≥ 1; of real numbers n is even
 //   alias   y and x do not overlap
-//   error   ≤ 1e-6 · the norm of the row, for n ≤ 4096
+//   error   ≤ 1e-6 · the norm of the row, for n ≤ 4096. Coefficients of a row with an infinite number are infinite or NaN
 //   threads parts of the rows have the bits of the whole
 #include "product/transpose.h"
 
@@ -97,8 +97,12 @@ static __attribute__((noinline)) float *transform(float *z, float *other, size_t
 // With the coefficients E of the first and O of the second ones: z = E + i O, x[k] = E[k] + root[k] O[k]. E and O are those
 // of real numbers: E[half - k] is the conjugate of E[k].
 static void to_half_spectrum(float *x, const float *z, size_t half, const float *roots) {
-  for (size_t k = 0; 2 * k <= half; k++, roots += 2) {
-    complex_vf a = at(z, k), b = conjugate(at(z, k ? half - k : 0));
+  complex_vf first = at(z, 0);
+  put(x, 0, (complex_vf){first.re + first.im, (vf){0}}); // sums, which may be infinite
+  put(x, half, (complex_vf){first.re - first.im, (vf){0}});
+  for (size_t k = 1; 2 * k <= half; k++) {
+    roots += 2;
+    complex_vf a = at(z, k), b = conjugate(at(z, half - k));
     complex_vf even = times(plus(a, b), 0.5f), odd = times_root(times_i(minus(a, b), -0.5f), roots, -1.0f);
     put(x, k, plus(even, odd));
     put(x, half - k, conjugate(minus(even, odd)));

@@ -138,6 +138,7 @@ CALLS |= {
     "m.nn.functional.gumbel_softmax(m.tensor([1, 2]))": "Long",
     "m.nn.functional.grouped_mm(m.zeros(8, 8), m.zeros(2, 8, 8), offs=m.tensor([8]).int())": "batch sizes",
     "m.signal.windows.hann(3, dtype=m.int64)": "expects float32 or float64 dtypes, got: ",
+    "m.nn.functional.fractional_max_pool2d(m.ones(1, 1, 4, 4), 2, 2, _random_samples=m.ones(1, 1, 3))": "to 2; got",
     "m.lobpcg(m.eye(2), k=1)": "LOBPCG algorithm is not applicable when the number of A rows (=2) is smaller than",
     "m.zeros(2).equal(1)": "argument 'other'",
     "m.set_default_dtype('float32')": "floating-point",

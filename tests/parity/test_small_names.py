@@ -19,6 +19,7 @@ x.narrow_copy(1, 1, 2)
 m.empty(2, 3, 4, device="meta").stride()
 m.empty(2, 1, 0, 3, device="meta").stride()
 m.empty(2, 3, device="meta").is_contiguous()
+m.empty(2, 3, device="meta")[1:].t().storage_offset() * 0
 F.soft_margin_loss(x, i > 0)
 F.pad(x, (1, 1), value=float("inf"))
 F.pad(i > 0, (1, 1), value=2)

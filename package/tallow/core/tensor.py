@@ -209,7 +209,7 @@ class Tensor(Methods):
     def storage_offset(self) -> int:
         """Return the offset of the first element in the memory that the tensor is a view of, in elements."""
         base = self.array.base
-        if not devices.is_array(base):
+        if not devices.is_array(base) or self.is_meta:
             return 0
         start, own = (
             a.__array_interface__["data"][0] if type(a) is np.ndarray else a.data.ptr for a in (base, self.array)

@@ -62,6 +62,11 @@ def _fractional_max_pool(
         raise ShapeError(f"{name}: windows {kernel} with {out} results do not fit an input of {list(spatial)}")
     if samples is None:
         samples = rand(*x.shape[:2], dims, dtype=x.dtype, device=x.device)
+    if samples.shape != (*x.shape[:2], dims):
+        raise ShapeError(
+            f"{name}: expected _random_samples of shape {(*x.shape[:2], dims)}, so that size(2) equals to {dims}; got "
+            f"{tuple(samples.shape)}"
+        )
     # PyTorch takes the samples of two dims from the last to the first, those of three dims in order.
     columns = [samples[..., dims - 1 - i if dims == 2 else i] for i in range(dims)]
     flat: Any = 0

@@ -13,7 +13,10 @@ from tallow.kernels.table import run
 
 Array = np.ndarray[Any, Any]
 LIBRARY = kernels.info()
-pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}")
+pytestmark = [
+    pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled kernels: {LIBRARY.reason}"),
+    pytest.mark.skipif(not LIBRARY.enabled, reason="kernels are switched off"),
+]
 LENGTHS = [2, 3, 4, 5, 8, 9, 10, 16, 60, 75, 100, 128, 400, 512, 1000, 1024, 4096]
 rng = np.random.default_rng(3)
 

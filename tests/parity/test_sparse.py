@@ -267,6 +267,20 @@ def test_sparse_and_dense_gradients_add_up() -> None:
         np.testing.assert_allclose(totals[1], totals[0])
 
 
+def test_gradients_of_rows_in_other_surroundings() -> None:
+    def loss(table: Any) -> Any:
+        return (tl.nn.functional.embedding(tl.tensor([1, 1, 3]), table, sparse=True) ** 2).sum()
+
+    tables = [tl.arange(8.0).view(4, 2).requires_grad_() for _ in range(3)]  # leaves, and views
+    loss(tables[0]).backward()
+    with tl.autograd.detect_anomaly():
+        loss(tables[1]).backward()
+    tl.utils.checkpoint.checkpoint(loss, tables[2], use_reentrant=False).backward()
+    assert [t.grad.is_sparse for t in tables[:2]] == [True, True]
+    for table in tables:
+        assert table.grad.to_dense().tolist() == [[0, 0], [8, 12], [0, 0], [12, 14]]
+
+
 def test_functions_in_place() -> None:
     leaves = pair((4, 5), 9)
     for m, a in zip((torch, tl), leaves, strict=True):

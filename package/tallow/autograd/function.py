@@ -218,7 +218,9 @@ class FunctionBackward:
                 f"{self.cls.__name__}.backward returned {len(grads)} gradients for {self.count} arguments of apply",
                 hint="return one gradient for each argument, None for arguments without a gradient",
             )
-        return grads[: self.count]
+        return tuple(
+            g.to_dense() if isinstance(g, Tensor) and g._answer is not None else g for g in grads[: self.count]
+        )
 
 
 def _raising(cls: type[Function], g: Tensor | None, output_grads: Sequence[Any]) -> Tensor | None:

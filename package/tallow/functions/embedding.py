@@ -56,7 +56,7 @@ def prepare_sparse(name: str, weight: Tensor, scale_grad_by_freq: bool) -> bool:
     if scale_grad_by_freq:
         raise UnsupportedError(f"{name}: scale_grad_by_freq does not support sparse gradients", hint="use one of them")
     import_module("tallow.sparse")
-    return weight._base is None and weight.is_leaf
+    return weight.is_leaf
 
 
 def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:

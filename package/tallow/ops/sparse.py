@@ -113,7 +113,9 @@ class RowGradient:
         return table
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Add to an array. No other function of NumPy takes it."""
+        """Add to an array, and tell where NaN is. No other function of NumPy takes it."""
+        if ufunc is np.isnan:
+            return array_module(self.values).isnan(self.values)
         if ufunc is not np.add or method != "__call__":
             return NotImplemented
         return ufunc(*(x.dense() if isinstance(x, RowGradient) else x for x in inputs), **kwargs)

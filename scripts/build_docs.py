@@ -72,7 +72,7 @@ CORE = (
         "tallow.func",
         "tallow.random",
     ),
-    *("tallow.linalg", "tallow.special", "tallow.fft", "tallow.signal.windows", "tallow.masked"),
+    *("tallow.linalg", "tallow.special", "tallow.fft", "tallow.signal.windows", "tallow.masked", "tallow.sparse"),
     *("tallow.nn", "tallow.nn.block_layers", "tallow.nn.functional", "tallow.nn.init", "tallow.nn.parallel"),
     "tallow.nn.quantization",
     *("tallow.nn.utils", "tallow.nn.utils.fusion", "tallow.nn.utils.parametrizations", "tallow.nn.utils.parametrize"),

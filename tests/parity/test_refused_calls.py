@@ -142,6 +142,8 @@ CALLS |= {
     "m.lobpcg(m.eye(2), k=1)": "LOBPCG algorithm is not applicable when the number of A rows (=2) is smaller than",
     "m.zeros(2).equal(1)": "argument 'other'",
     "m.set_default_dtype('float32')": "floating-point",
+    "m.std(m.zeros(2, 2), dim=0, axis=1)": "axis",
+    "m.zeros(2, 2).norm(dim=0, keepdim=True, keepdims=False)": "keepdims",
     "m.set_grad_enabled('False')": "must be bool, not str",
     "m.tensor(['a'])": "too many dimensions 'str'",
 }

@@ -17,7 +17,7 @@ from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.ops.table import OPS, PLACES, Op, aliases_of
 from tallow.ops.table import op as register_op
 
@@ -91,7 +91,10 @@ def _accept_numpy_keywords(function: F) -> F:
             if not kwargs:
                 return function(*args)
             if not are_own(kwargs):
-                kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}
+                renamed = {aliases.get(k, k): v for k, v in kwargs.items()}
+                if len(renamed) < len(kwargs):
+                    raise ArgumentTypeError(f"{function.__name__}() got one argument by two names: {', '.join(kwargs)}")
+                kwargs = renamed
             if takes_out or (out := kwargs.pop("out", None)) is None:
                 return function(*args, **kwargs)
             return write_out(out, function(*args, **kwargs), function.__name__)

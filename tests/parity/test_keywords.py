@@ -311,6 +311,10 @@ ABSENT = {
 }
 ABSENT_FUNCTIONS = {
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "one function takes the names of both overloads"),
+    **dict.fromkeys(
+        (f"sparse_{layout}_tensor" for layout in ("csr", "csc", "bsr", "bsc")), "one function takes each one's names"
+    ),
+    "sparse_coo_tensor": "a layout that its name gives",
     "compile": "options of Dynamo",
     "save": "options of the format",
     "initial_seed": "a function of a generator",

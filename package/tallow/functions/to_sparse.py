@@ -16,10 +16,17 @@ def _of_sparse(name: str, module: str = "coordinates") -> Any:
 
 @public("Tensor")
 def to_sparse(
-    input: Tensor, *args: Any, layout: Any = None, blocksize: Sequence[int] | None = None, dense_dim: int | None = None
+    input: Tensor,
+    sparse_dim: int | None = None,
+    *,
+    layout: Any = None,
+    blocksize: Sequence[int] | None = None,
+    dense_dim: int | None = None,
 ) -> Tensor:
     """Return the elements that are not zero: to_sparse(), to_sparse(sparse_dim), to_sparse(layout=...)."""
-    return _of_sparse("to_sparse")(input, *args, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+    return _of_sparse("to_sparse")(
+        input, sparse_dim=sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim
+    )
 
 
 @public("Tensor")

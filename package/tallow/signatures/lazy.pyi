@@ -71,6 +71,7 @@ from tallow.functions.top_level import index_put_ as index_put_
 from tallow.functions.top_level import instance_norm as instance_norm
 from tallow import io as io
 from tallow.amp import is_autocast_enabled as is_autocast_enabled
+from tallow.compat.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from tallow import jit as jit
 from tallow import keras as keras
 from tallow.functions.top_level import kl_div as kl_div
@@ -207,6 +208,7 @@ __all__ = [
     "instance_norm",
     "io",
     "is_autocast_enabled",
+    "is_deterministic_algorithms_warn_only_enabled",
     "jit",
     "keras",
     "kl_div",

@@ -1095,7 +1095,7 @@ class Methods:
         """Compute (Σ |x|^p)^(1/p) over `dim`; "fro" is p = 2, "nuc" the nuclear norm of matrices."""
 
     def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Generator | None = ...) -> Tensor:
-        """Fill with numbers from the normal distribution."""
+        """Fill with numbers from the normal distribution. Complex numbers share the variance between their parts."""
 
     def not_equal(self, other: Tensor | builtins.float) -> Tensor:
         """Return input ≠ other, elementwise."""
@@ -1433,7 +1433,7 @@ class Methods:
     def to_dense(self, dtype: Any = ...) -> Tensor:
         """Return the tensor itself: all tensors are dense."""
 
-    def to_sparse(self, *args: Any, layout: Any = ..., blocksize: Sequence[builtins.int] | None = ..., dense_dim: builtins.int | None = ...) -> Tensor:
+    def to_sparse(self, sparse_dim: builtins.int | None = ..., *, layout: Any = ..., blocksize: Sequence[builtins.int] | None = ..., dense_dim: builtins.int | None = ...) -> Tensor:
         """Return the elements that are not zero: to_sparse(), to_sparse(sparse_dim), to_sparse(layout=...)."""
 
     def to_sparse_bsc(self, blocksize: Sequence[builtins.int], dense_dim: builtins.int | None = ...) -> Tensor:

@@ -24,9 +24,10 @@ EXCEPTIONS = {
         "resample reshape round scatter sort split squeeze sub sum take_along_dim transpose xlog1py xlogy zeta"
     ),
     "one op here, composed in PyTorch": (
-        "bilinear cdist cofactors combinations cross_entropy_of_classes ctc gelu_mul gru_cell gru_steps instance_norm "
-        "kl_divergence linear linear_map lstm_cell lstm_steps matmul product_map quantized_linear rnn_relu_cell "
-        "rnn_steps rnn_tanh_cell rotary rrelu scaled_dot_product_attention scaled_mask silu_mul with_value"
+        "bilinear cdist cofactors combinations cross_entropy_of_classes csr_matmul ctc gelu_mul gru_cell gru_steps "
+        "instance_norm kl_divergence linear linear_map lstm_cell lstm_steps matmul product_map quantized_linear "
+        "rnn_relu_cell rnn_steps rnn_tanh_cell rotary rrelu scaled_dot_product_attention scaled_mask silu_mul "
+        "with_value"
     ),
     "composed here of other ops": (
         "affine_grid binary_cross_entropy binary_cross_entropy_with_logits cat channel_shuffle cholesky_inverse "

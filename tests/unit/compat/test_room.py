@@ -135,6 +135,7 @@ def test_a_function_for_remote_calls_raises_where_it_is_used(torch: Any) -> None
         remote()
 
 
+@pytest.mark.native
 def test_nothing_of_the_room_is_imported_without_the_stand_in() -> None:
     code = "import sys, tallow.nn, tallow.optim, tallow.compat; print([m for m in sys.modules if '.compat.torch' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -27,7 +27,7 @@ class MatrixDistribution(Distribution):
     The given one is an attribute; the two others are computed when they are asked for.
     """
 
-    _tril: Tensor  # the Cholesky factor
+    _unbroadcasted_scale_tril: Tensor  # the Cholesky factor; packages override it, so it has PyTorch's name
 
     def _given_matrix(self, *matrices: Tensor | None) -> tuple[str, Tensor]:
         """Return the only matrix that is not None, and its name."""
@@ -44,22 +44,22 @@ class MatrixDistribution(Distribution):
         if name == "precision_matrix":
             # P = U Uᵀ with U upper triangular, so that Σ = (U⁻¹)ᵀ U⁻¹: the factor of the flipped matrix, flipped back.
             factor = apply(linalg_cholesky, matrix.flip(-2, -1)).flip(-2, -1)
-            self._tril = apply(linalg_inv, factor.mT)
+            self._unbroadcasted_scale_tril = apply(linalg_inv, factor.mT)
         else:
-            self._tril = matrix if name == "scale_tril" else apply(linalg_cholesky, matrix)
+            self._unbroadcasted_scale_tril = matrix if name == "scale_tril" else apply(linalg_cholesky, matrix)
 
     def __getattr__(self, name: str) -> Tensor:
-        if name in MATRICES and "_tril" in self.__dict__:
+        if name in MATRICES:
             if name == "scale_tril":
-                return self._tril
+                return self._unbroadcasted_scale_tril
             if name == "covariance_matrix":
-                return self._tril @ self._tril.mT
-            inverse = apply(linalg_inv, self._tril)
+                return self._unbroadcasted_scale_tril @ self._unbroadcasted_scale_tril.mT
+            inverse = apply(linalg_inv, self._unbroadcasted_scale_tril)
             return inverse.mT @ inverse
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _half_log_det(self) -> Tensor:
-        return self._tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 class MultivariateNormal(MatrixDistribution):
@@ -106,15 +106,15 @@ class MultivariateNormal(MatrixDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self._tril.pow(2).sum(-1)
+        return self._unbroadcasted_scale_tril.pow(2).sum(-1)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         noise = randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self._tril @ noise.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         difference = (self._validate_sample(value) - self.loc).unsqueeze(-1)
-        standard = apply(linalg_solve_triangular, self._tril, difference, upper=False).squeeze(-1)
+        standard = apply(linalg_solve_triangular, self._unbroadcasted_scale_tril, difference, upper=False).squeeze(-1)
         return -0.5 * standard.square().sum(-1) - self._half_log_det() - self._event_shape[0] * LOG_ROOT_TWO_PI
 
     def entropy(self) -> Tensor:

@@ -91,13 +91,15 @@ class Wishart(MatrixDistribution, ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         chi2 = 2 * reparameterized_gamma(self._halves(self.df), shape[:-1])
         below = randn(shape, dtype=chi2.dtype, device=chi2.device).tril(-1)
-        factor = self._tril @ (below + chi2.sqrt().diag_embed())
+        factor = self._unbroadcasted_scale_tril @ (below + chi2.sqrt().diag_embed())
         return factor @ factor.mT
 
     def log_prob(self, value: Tensor) -> Tensor:
         factor, size = apply(linalg_cholesky, self._validate_sample(value)), self._event_shape[-1]
         log_det = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        trace = apply(linalg_solve_triangular, self._tril, factor, upper=False).square().sum((-2, -1))
+        trace = (
+            apply(linalg_solve_triangular, self._unbroadcasted_scale_tril, factor, upper=False).square().sum((-2, -1))
+        )
         scale = self.df * (0.5 * size * math.log(2) + self._half_log_det())
         return 0.5 * (self.df - size - 1) * log_det - 0.5 * trace - scale - (0.5 * self.df).mvlgamma(size)
 

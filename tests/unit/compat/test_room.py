@@ -226,3 +226,19 @@ def test_convolution_by_its_core_op(torch: Any) -> None:
     functorch = importlib.import_module("torch._C._functorch")
     assert not functorch.is_batchedtensor(x)
     assert torch.vmap(lambda row: row * functorch.is_batchedtensor(row))(x).tolist() == x.tolist()
+
+
+def test_a_subclass_computes_the_factor_of_a_normal_distribution_late(torch: Any) -> None:
+    class Late(torch.distributions.MultivariateNormal):  # type: ignore[misc,name-defined]
+        def __init__(self, loc: Any, matrix: Any) -> None:
+            self.loc, self.matrix = loc, matrix
+            torch.distributions.Distribution.__init__(self, loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+        @property
+        def _unbroadcasted_scale_tril(self) -> Any:
+            return torch.linalg.cholesky(self.matrix)
+
+    loc, matrix = torch.zeros(2), torch.tensor([[2.0, 0.5], [0.5, 1.0]])
+    usual = torch.distributions.MultivariateNormal(loc, matrix)
+    assert torch.equal(Late(loc, matrix).log_prob(torch.ones(2)), usual.log_prob(torch.ones(2)))
+    assert torch.equal(Late(loc, matrix).scale_tril, usual.scale_tril)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from tallow.compat.packages.tokenizers.parts import Part
+from tallow.io.regular import read_regular
 
 
 class Model(Part):
@@ -40,7 +40,7 @@ class WordPiece(Model, vocab=None, unk_token="[UNK]", max_input_chars_per_word=1
         super().__init__(*args, **kwargs)
         vocab = self.entries["vocab"] or {}
         if isinstance(vocab, str):
-            vocab = {line: i for i, line in enumerate(Path(vocab).read_text(encoding="utf-8").splitlines())}
+            vocab = {line: i for i, line in enumerate(read_regular(vocab).decode().splitlines())}
         self.entries["vocab"] = vocab
 
 

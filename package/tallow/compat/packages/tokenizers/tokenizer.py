@@ -17,6 +17,7 @@ from tallow.compat.packages.tokenizers.parts import Part, camel_case, refused, s
 from tallow.compat.packages.tokenizers.pre_tokenizers import PreTokenizer
 from tallow.compat.packages.tokenizers.processors import PostProcessor
 from tallow.errors import ArgumentError
+from tallow.io.regular import read_regular
 from tallow.text.marks import kept_lengths, post_processor
 from tallow.text.tokenizer import check_patterns
 from tallow.text.tokenizer_engines import Engine, engine_of
@@ -140,7 +141,7 @@ class Tokenizer:
     @classmethod
     def from_file(cls, path: str) -> Tokenizer:
         """Return the tokenizer of a `tokenizer.json`. Raises: OSError."""
-        return cls.from_str(Path(path).read_text(encoding="utf-8"))
+        return cls.from_buffer(read_regular(path))
 
     @classmethod
     def from_buffer(cls, buffer: bytes) -> Tokenizer:

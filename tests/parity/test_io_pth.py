@@ -169,8 +169,6 @@ def test_storages_load_as_flat_tensors(options: dict[str, Any]) -> None:
     ("value", "message"),
     [
         (torch.nn.Linear(1, 1), "torch.nn.modules.linear.Linear"),
-        (torch.quint4x2, "torch.quint4x2"),
-        (torch.ones(2, 2).to_sparse(), "torch._utils._rebuild_sparse_tensor"),
         (torch.nn.functional.relu, "torch.nn.functional.relu"),
         (torch.Generator, "torch._C.Generator"),
     ],
@@ -180,6 +178,16 @@ def test_unsupported_objects_are_refused_by_name(value: Any, message: str, optio
     with pytest.raises(CheckpointError) as caught:
         tl.load(torch_bytes(value, **options))
     assert f"'{message}'" in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_places_that_cannot_be_checked_are_refused(layout: Any) -> None:
+    """Storages of the legacy format come after the pickle."""
+    x = torch.ones(2, 2).to_sparse(layout=layout)
+    assert_same(tl.load(torch_bytes(x)).to_dense(), x.to_dense())
+    with pytest.raises(CheckpointError, match="a sparse tensor in the format before"):
+        tl.load(torch_bytes(x, _use_new_zipfile_serialization=False))
 
 
 def test_script_is_refused(tmp_path: Path) -> None:

@@ -221,7 +221,10 @@ def _from_nested(data: Any) -> tuple[Array, dtypes.dtype]:
         raise ArgumentError("tensor: an integer is too large for 64 bits", hint="use floats")
     if array.dtype.kind not in "biufc":
         wrong = next(iter(array.flat)) if array.size else data
-        if array.dtype.kind in "US" and isinstance(data, list | tuple):
+        first = data
+        while isinstance(first, list | tuple) and first:
+            first = first[0]
+        if isinstance(first, str) and first is not data:
             raise ArgumentError(f"tensor: too many dimensions 'str': {data!r:.80}", hint="convert to numbers first")
         if array.dtype.kind in "US":
             raise ArgumentTypeError(f"tensor: invalid data type 'str': {data!r:.80}", hint="convert to numbers first")

@@ -277,6 +277,8 @@ def _layout(budget: Budget, name: Any) -> Layout:
 
 def _sparse_tensor(budget: Budget, layout: Any, parts: Any) -> Tensor:
     """Return a sparse tensor from its places, values, size and, of the COO layout, whether it is coalesced."""
+    # The storages of the legacy format are filled later: places could not be checked.
+    _require(budget.may_copy, "a sparse tensor in the format before PyTorch 1.6")
     _require(isinstance(layout, Layout) and type(parts) is tuple, "a sparse tensor without a layout")
     count = 2 if layout is sparse_coo else 3
     tensors, rest = parts[:count], parts[count:]

@@ -34,17 +34,10 @@ def _packed(
     data: Tensor,
     batch_sizes: Tensor,
     hx: Any,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
+    *settings: Any,
+    **named: Any,
 ) -> tuple[Tensor, ...]:
-    layers = _layers(mode.lower(), params, has_biases, num_layers, 1 + bidirectional)
-    states = tuple(hx) if mode == "LSTM" else (hx,)
-    y, last = run_layers(mode, data, states, layers, tuple(batch_sizes.tolist()), dropout if train else 0.0)
-    return (y, *last)
+    return _over_rows(mode, data, tuple(batch_sizes.tolist()), hx, *settings, **named)
 
 
 def _padded(
@@ -61,12 +54,29 @@ def _padded(
 ) -> tuple[Tensor, ...]:
     x = input.transpose(0, 1) if batch_first else input
     steps, batch = x.shape[:2]
-    layers = _layers(mode.lower(), params, has_biases, num_layers, 1 + bidirectional)
-    states = tuple(hx) if mode == "LSTM" else (hx,)
     rows = x.reshape(steps * batch, x.shape[-1])
-    y, last = run_layers(mode, rows, states, layers, (batch,) * steps, dropout if train else 0.0)
+    settings = params, has_biases, num_layers, dropout, train, bidirectional
+    y, *last = _over_rows(mode, rows, (batch,) * steps, hx, *settings)
     y = y.reshape(steps, batch, y.shape[-1])
     return (y.transpose(0, 1) if batch_first else y, *last)
+
+
+def _over_rows(
+    mode: str,
+    rows: Tensor,
+    batch_sizes: tuple[int, ...],
+    hx: Any,
+    params: Sequence[Tensor],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+) -> tuple[Tensor, ...]:
+    layers = _layers(mode.lower(), params, has_biases, num_layers, 1 + bidirectional)
+    states = tuple(hx) if mode == "LSTM" else (hx,)
+    y, last = run_layers(mode, rows, states, layers, batch_sizes, dropout if train else 0.0)
+    return (y, *last)
 
 
 def _function(mode: str) -> Callable[..., tuple[Tensor, ...]]:

@@ -130,12 +130,10 @@ class _Plan:
         if bias is not None:
             bias = contiguous(bias)
             by_bias = _strides_to_broadcast(bias)
-        work, scratch, numbers = times * self.work, self.scratch_length, (scale,)
-        arguments, others = (*arrays, bias, by_bias), (*self.pointers, is_causal)
-        if is_short(work):
-            call_alone(function, (*arguments, 0, self.count, *others), scratch, numbers)
-        else:
-            by_range(function, arguments, self.count, work, *others, scratch=scratch, numbers=numbers)
+        by_range(
+            function, (*arrays, bias, by_bias), self.count, times * self.work, *self.pointers, is_causal,
+            scratch=self.scratch_length, numbers=(scale,),
+        )  # fmt: skip
 
 
 _plan_of = lru_cache(PLANS)(_Plan)

@@ -14,7 +14,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, contiguous
-from tallow.kernels.bindings.threads import by_range, call_alone, is_short
+from tallow.kernels.bindings.threads import by_range
 from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -80,9 +80,6 @@ class _Call:
 
     def run(self, count: int, function: CFunction, *arrays: Array | None) -> None:
         """Call a C function of this kind for parts of range(count)."""
-        if is_short(self.work):
-            call_alone(function, (*arrays, 0, count, self.address), self.scratch_length)
-            return
         by_range(function, arrays, count, self.work, self.address, scratch=self.scratch_length)
 
 

@@ -128,8 +128,9 @@ def by_range(
     scratch: int | None = None, numbers: tuple[float, ...] = (), group: int = 1,
 ) -> None:  # fmt: skip
     """Call `function(*arrays, first, last, *others, scratch, *numbers)` for parts of range(count); see `by_steps`."""
-    if work < WORTH_A_THREAD or is_short(work):
-        call_alone(function, (*arrays, 0, count, *others), scratch, numbers)
+    if work < WORTH_A_THREAD or is_short(work):  # as `call_alone`, whose arguments would be packed for it
+        memory = () if scratch is None else (np.empty(scratch, FLOAT32),)
+        function.on_arrays(*arrays, 0, count, *others, *memory, *numbers)
         return
     n = len(arrays)
     steps, arguments = ((n, 1, 0), (n + 1, 0, -1)), (*arrays, 0, count, *others)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cases import CASES, arrays, case, filled, normal, tokens, trained
+from comparison import CASES, arrays, case, filled, normal, tokens, trained
 
 
 @case

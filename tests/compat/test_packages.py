@@ -16,7 +16,7 @@ import pytest
 from support.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "compat"))
-from cases import CASES, difference
+from comparison import CASES, difference
 from packages import load_ecosystem
 
 pytestmark = pytest.mark.native

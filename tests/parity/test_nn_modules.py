@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from cases import integers, normal
+from cases import integers, normal, uniform
 
 import tallow as tl
 
@@ -126,6 +126,8 @@ POOLING = [
     case("LPPool1d", 2, 3, inputs=np.abs(L)),
     case("LPPool2d", 1.5, (3, 2), stride=1, ceil_mode=True, inputs=np.abs(P)),
     case("LPPool3d", 2, 2, inputs=np.abs(D)),
+    case("FractionalMaxPool2d", 2, output_size=3, _random_samples=uniform(*P.shape[:2], 2), inputs=P),
+    case("FractionalMaxPool3d", 2, output_ratio=0.6, _random_samples=uniform(*D.shape[:2], 3), inputs=D),
     case("AdaptiveMaxPool1d", 4, inputs=L),
     case("AdaptiveMaxPool2d", (3, None), inputs=P),
     case("AdaptiveMaxPool2d", 2, return_indices=True, inputs=P),
@@ -263,6 +265,8 @@ LOSSES = [
     case("CrossEntropyLoss", inputs=(X, CLASSES)),
     case("CrossEntropyLoss", WEIGHTS, ignore_index=2, label_smoothing=0.1, inputs=(X, CLASSES)),
     case("CrossEntropyLoss", reduction="none", inputs=(X, ODDS)),
+    case("LinearCrossEntropyLoss", 4, 5, inputs=(X, CLASSES)),
+    case("LinearCrossEntropyLoss", 4, 5, bias=True, label_smoothing=0.1, reduction="sum", inputs=(X, CLASSES)),
     case("NLLLoss", inputs=(X, CLASSES)),
     case("NLLLoss", WEIGHTS, ignore_index=1, reduction="sum", inputs=(X, CLASSES)),
     case("BCELoss", inputs=(ODDS, BITS)),

@@ -6,7 +6,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from cases import case, filled, normal, trained
+from comparison import case, filled, normal, trained
 
 
 @case

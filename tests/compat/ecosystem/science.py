@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cases import case, filled, normal, trained
+from comparison import case, filled, normal, trained
 
 
 @case

@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 import numpy as np
-from cases import case, filled, normal, tokens, trained
+from comparison import case, filled, normal, tokens, trained
 
 
 def network(torch: Any, rng: np.random.RandomState) -> Any:

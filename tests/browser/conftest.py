@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 # Python starts in a few seconds; a busy machine may take ten times as long without failing a test.
 START_MS = 180_000  # a busy machine takes a minute and more
 expect.set_options(timeout=START_MS)
-HANG_S = 15 * 60  # no test takes as long
+HANG_S = 5 * 60  # no test takes as long
 # Browsers log violations of the Content-Security-Policy by a page on the console, but not those by a worker.
 POLICY = "Content Security Policy"
 REPORT = f"""

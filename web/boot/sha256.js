@@ -44,30 +44,28 @@ onmessage = ({ data: bytes }) =>
 postMessage("");`;
 
 /**
- * Computes block hashes in a worker: Chromium hashes on the calling thread, although the function is asynchronous. Where no
- * worker may start, as a page's policy can have it, this thread computes them.
+ * Computes block hashes in a worker: Chromium hashes on the calling thread, although the function is asynchronous. This thread
+ * computes them until the worker runs, which may be never: a page's policy can forbid it, and a busy browser can lose its start.
  */
 export class HashWorker {
   #worker;
   #url = URL.createObjectURL(new Blob([SCRIPT], { type: "text/javascript" })); // as in kernel-supervisor.js
-  #isStarted;
+  #isRunning = false;
   /** @type {((answer: { hash: string, memory: ArrayBuffer }) => void)[]} */
   #waiting = [];
 
   constructor() {
     this.#worker = new Worker(this.#url, { type: "module" });
-    this.#isStarted = new Promise((resolve) => {
-      this.#worker.onmessage = () => resolve(true);
-      this.#worker.onerror = (event) => {
-        event.preventDefault(); // or it is an error of the workers above, and of the page
-        resolve(false);
-      };
-    }).finally(() => (this.#worker.onmessage = ({ data: answer }) => this.#waiting.shift()?.(answer)));
+    this.#worker.onmessage = ({ data: answer }) => {
+      this.#isRunning = true; // the first message is empty
+      this.#waiting.shift()?.(answer);
+    };
+    this.#worker.onerror = (event) => event.preventDefault(); // or it is an error of the workers above, and of the page
   }
 
   /** Hash bytes as `blockHash` does, and return their memory, too. They are empty afterwards. @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<{ hash: string, memory: ArrayBuffer }>} */
   async hash(bytes) {
-    if (!(await this.#isStarted)) return { hash: await blockHash([bytes]), memory: bytes.buffer };
+    if (!this.#isRunning) return { hash: await blockHash([bytes]), memory: bytes.buffer };
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#worker.postMessage(bytes, [bytes.buffer]);

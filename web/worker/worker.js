@@ -179,9 +179,12 @@ function holdLock() {
  */
 function taskHop() {
   const { port1, port2 } = new MessageChannel();
+  /** @type {(() => void)[]} Requests run side by side, so that several may wait. */
+  const waiting = [];
+  port1.onmessage = () => waiting.shift()?.();
   return () =>
     new Promise((resolve) => {
-      port1.onmessage = () => resolve();
+      waiting.push(resolve);
       port2.postMessage(null);
     });
 }

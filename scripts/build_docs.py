@@ -42,6 +42,7 @@ GUIDES = (
     ("Guides", "Graphs", "docs/fx.md"),
     ("Guides", "Export", "docs/export.md"),
     ("Guides", "Keras", "docs/keras.md"),
+    ("Guides", "transformers", "docs/transformers.md"),
     ("Guides", "Language models", "docs/language-models.md"),
     ("Guides", "Embeddings", "docs/embeddings.md"),
     ("Guides", "Speech", "docs/speech.md"),
@@ -102,6 +103,7 @@ MENUS = {
     "Tensors and layers": CORE,
     "Models and files": ABOVE,
     "Keras": ("tallow.keras", *(f"tallow.keras.{name}" for name in KERAS)),
+    "transformers": ("tallow.transformers",),
 }
 # The target of a link in Markdown, without its anchor.
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

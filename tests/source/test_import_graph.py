@@ -30,7 +30,7 @@ LAYERS = (
     ("models",),
     ("peft", "serving", "training"),
     ("tallow",),
-    ("keras", "cli", "compat", "site", "__main__"),
+    ("keras", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 

@@ -1,0 +1,118 @@
+"""Small random models as folders of the Hub, written by the real transformers, each with a tokenizer of its kind."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LONG = 32  # tokens that the tokenizers take
+WHISPER = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 2}
+WHISPER |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "num_mel_bins": 80}
+WHISPER |= {"max_source_positions": 50, "max_target_positions": 40, "init_std": 0.2, "vocab_size": 51865}
+# The special tokens of each kind of tokenizer.
+SPECIAL = {
+    "words-uncased": {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    | {"mask_token": "[MASK]"},
+    "unigram": {"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>"}
+    | {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"},
+    "bytes-gpt2": {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|pad|>"},
+}
+KIND_OF = {  # by model_type; the others have bytes as GPT-2 has
+    **dict.fromkeys(("bert", "distilbert", "modernbert"), "words-uncased"),
+    **dict.fromkeys(("roberta", "xlm-roberta", "camembert"), "unigram"),
+    **dict.fromkeys(("t5", "bart", "marian", "clip", "clip_text_model"), "unigram"),
+}
+CHAT = (
+    "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{{ eos_token }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+class Folders:
+    """Makes each folder at its first use: `folders("BertForMaskedLM")`, `folders("LlamaForCausalLM", head_dim=12)`."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.made: dict[str, Path] = {}
+
+    def __call__(self, name: str, **config: Any) -> str:
+        """Return the path of a folder with a model of a class of transformers.
+
+        Args:  config: entries that differ from the small sizes of `support.model_pairs`
+        """
+        key = json.dumps([name, config], sort_keys=True)
+        if key not in self.made:
+            self.made[key] = write(self.base / f"{name}-{len(self.made)}", name, config)
+        return str(self.made[key])
+
+
+def write(folder: Path, name: str, entries: dict[str, Any]) -> Path:
+    """Write a random model and its tokenizer."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    kind = getattr(transformers, name)
+    sizes = {key: value for key, value in _sizes(kind).items() if key != "vocab_size" or _has_images_or_sound(kind)}
+    if not _has_images_or_sound(kind) or kind.config_class.model_type.startswith("clip"):
+        tokenizer = _tokenizer(kind.config_class.model_type)
+        sizes = _with_tokenizer(sizes, tokenizer)
+        tokenizer.save_pretrained(folder)
+    torch.manual_seed(len(name))
+    model = kind(kind.config_class(**(sizes | entries))).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros
+                parameter.add_(torch.randn_like(parameter) / 4)
+    model.save_pretrained(folder)
+    return folder
+
+
+def _has_images_or_sound(kind: Any) -> bool:
+    return kind.main_input_name != "input_ids" or kind.config_class.model_type == "clip"
+
+
+def _sizes(kind: Any) -> dict[str, Any]:
+    if kind.config_class.model_type == "whisper":
+        return WHISPER
+    transformers = pytest.importorskip("transformers")
+    from support.model_pairs import EVERY
+
+    return next(
+        sizes for name, sizes in EVERY.values() if getattr(transformers, name).config_class is kind.config_class
+    )
+
+
+def _with_tokenizer(sizes: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
+    """Return sizes that fit a tokenizer: its vocabulary and special tokens."""
+    own = {"vocab_size": len(tokenizer)}
+    own |= {
+        f"{name}_token_id": token
+        for name in ("pad", "eos", "bos")
+        if (token := getattr(tokenizer, f"{name}_token_id")) is not None
+    }
+    if "text_config" in sizes:
+        return sizes | {"text_config": sizes["text_config"] | own}
+    if "d_model" in sizes:
+        own["decoder_start_token_id"] = own["pad_token_id"]
+        own |= {name: own["eos_token_id"] for name in ("forced_eos_token_id",) if name in sizes}
+    return sizes | own
+
+
+@cache
+def _trained(kind: str) -> str:
+    from support.tokenizer_kinds import KINDS
+
+    return KINDS[kind]()
+
+
+def _tokenizer(model_type: str) -> Any:
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer
+
+    kind = KIND_OF.get(model_type, "bytes-gpt2")
+    options: dict[str, Any] = SPECIAL[kind] | {"model_max_length": LONG}
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(_trained(kind)), **options)
+    tokenizer.chat_template = CHAT if kind == "bytes-gpt2" else None
+    return tokenizer

@@ -37,6 +37,10 @@ LONG_VECTORS = (
     *("attention_f32.c", "encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c", "gru_f32.c", "lstm_f32.c"),
     "fft_f32.c",
 )
+TILES = (
+    "library.c",
+    "*tiles*.c",
+)  # products by AMX; the rest of x86-64-v4-amx is x86-64-v4. Only Linux lets tiles be used
 # Loops that are unrolled by hand, or do not matter: unrolled further, they take more memory and no less time.
 UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
@@ -86,10 +90,12 @@ def variants(target: str) -> list[Variant]:
         ]
     machine = platform.machine().lower()
     if machine in ("x86_64", "amd64"):
+        tiles = [_native("x86-64-v4-amx", "x86_64", "sapphirerapids", TILES)] if platform.system() == "Linux" else []
         return [
             _native("x86-64", "x86_64", "x86_64", optimize=("-Os",)),  # for processors before 2013: small first
             _native("x86-64-v3", "x86_64", "x86_64_v3"),
             _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS + LONG_VECTORS),
+            *tiles,
         ]
     if machine in ("aarch64", "arm64"):
         if platform.system() == "Darwin":  # all of Apple's processors have the dot product of int8

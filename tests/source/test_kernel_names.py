@@ -22,6 +22,7 @@ HELPERS = {
     ("cpu", "stages"): "the stages of fused decoder blocks, which threads share",
     ("cpu", "tab_threads"): "the workers of the tab, behind threads",
     ("cpu", "native_threads"): "Python's threads, behind threads",
+    ("cpu", "tiles"): "products by matrix tiles, for linear",
     ("cpu", "threads"): "divides the work of every binding",
 }
 

@@ -152,7 +152,7 @@ class DecodeStep:
             return False
         if count == 1 or total <= FEW_ROWS:
             return True
-        if isinstance(self._head, np.ndarray) and kernels.info().library.endswith("-v4"):
+        if isinstance(self._head, np.ndarray) and kernels.library.has_long_vectors():
             return False
         return total * (cache.length + count) <= MOST_PAIRS
 

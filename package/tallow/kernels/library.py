@@ -33,10 +33,11 @@ class KernelInfo(NamedTuple):
     """The loaded library of compiled kernels.
 
     `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
-    of x86-64-v3 with other products of quantised weights, and longer vectors where they pay; aarch64-dot is for
-    processors that have the dot product of int8. `kernels` are the names of all kernels; `reason` says why there is no
-    library, or is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels may use;
-    `one_thread` says why it is 1 in a browser, or is empty.
+    of x86-64-v3 with other products of quantised weights, and longer vectors where they pay; x86-64-v4-amx has products
+    by the matrix tiles of AMX too; aarch64-dot is for processors that have the dot product of int8. `kernels` are the
+    names of all kernels; `reason` says why there is no library, or is empty; `enabled` is False under
+    TALLOW_KERNELS=off. `threads` is the number that kernels may use; `one_thread` says why it is 1 in a browser, or is
+    empty.
     """
 
     library: str
@@ -143,6 +144,11 @@ def function(name: str, result: Any, *arguments: Any) -> CFunction:
     return c_function
 
 
+def has_function(name: str) -> bool:
+    """Return whether a loaded library has the C function `name`, which is in libraries of some levels only."""
+    return any(hasattr(handle, name) for handle in _loaded.handles)
+
+
 def function_names() -> list[str]:
     """Return the names of the functions that `function` has returned, in the order of the first calls."""
     return list(_numbers)
@@ -151,6 +157,11 @@ def function_names() -> list[str]:
 def name() -> str:
     """Return the loaded library's name, as in `info`, without loading one."""
     return _loaded.name
+
+
+def has_long_vectors() -> bool:
+    """Return whether the loaded library has the kernels of floats for AVX-512."""
+    return "-v4" in _loaded.name
 
 
 def path() -> str:
@@ -215,8 +226,16 @@ def _load_native() -> _Loaded:
             return _Loaded((library,), f"native {architecture}-v3")
         products = _open(f"tallow-{architecture}-v4.{suffix}")
         library.tl_use_products(products.tl_product)
-        return _Loaded((products, library), f"native {architecture}-v4")
+        return _with_tiles(_Loaded((products, library), f"native {architecture}-v4"), f"{architecture}-v4-amx", suffix)
     raise KernelUnavailable(f"the compiled kernels do not load: {refusal}" if built else NOT_BUILT)
+
+
+def _with_tiles(loaded: _Loaded, name: str, suffix: str) -> _Loaded:
+    """Add the products by AMX, if processor and system allow them, and they are right."""
+    if not _exists(f"tallow-{name}.{suffix}") or not loaded.handles[-1].tl_allow_tiles():
+        return loaded
+    tiles = _open(f"tallow-{name}.{suffix}")
+    return _Loaded((tiles, *loaded.handles), f"native {name}") if tiles.tl_tiles_are_exact() else loaded
 
 
 def _capabilities() -> int:

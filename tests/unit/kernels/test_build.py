@@ -253,18 +253,19 @@ def test_the_build_writes_the_file_the_loader_expects(tmp_path: Path) -> None:
 
 
 X86_64 = [Path(library.FOLDER, f"tallow-x86-64{level}.so") for level in ("", "-v3", "-v4")]
+TILES = Path(library.FOLDER, "tallow-x86-64-v4-amx.so")
 ON_X86_64 = pytest.mark.skipif(not X86_64[0].exists(), reason="not on x86-64 Linux, or not built")
 
 
 class OfLevel:
     """A library that takes this processor for another."""
 
-    def __init__(self, path: str, level: int) -> None:
+    def __init__(self, path: str, level: int, **others: int) -> None:
         self.name, self.library = Path(path).stem, ctypes.CDLL(path)
-        self.level = level
+        self.answers = {"tl_cpu_level": level, **others}
 
     def __getattr__(self, name: str) -> Any:
-        return (lambda: self.level) if name == "tl_cpu_level" else getattr(self.library, name)
+        return (lambda: self.answers[name]) if name in self.answers else getattr(self.library, name)
 
 
 @pytest.mark.native
@@ -289,6 +290,20 @@ def test_the_best_library_for_the_processor_is_loaded(
     found = library._load_native()
     assert found.name == name
     assert [handle.name for handle in found.handles] == loaded  # type: ignore[attr-defined]
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not TILES.exists(), reason="not on x86-64 Linux, or not built")
+@pytest.mark.parametrize(("allowed", "exact"), [(1, 1), (1, 0), (0, 1)])
+def test_tiles_are_used_where_they_are_allowed_and_exact(
+    allowed: int, exact: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {"tl_allow_tiles": allowed, "tl_tiles_are_exact": exact}
+    monkeypatch.setattr(library, "_open", lambda file: OfLevel(os.path.join(library.FOLDER, file), 4, **answers))
+    found = library._load_native()
+    tiles = ["tallow-x86-64-v4-amx"] if allowed and exact else []
+    assert found.name == "native x86-64-v4" + "-amx" * len(tiles)
+    assert [handle.name for handle in found.handles] == [*tiles, *(path.stem for path in X86_64[:0:-1])]  # type: ignore[attr-defined]
 
 
 @pytest.mark.native
@@ -319,7 +334,10 @@ def test_the_level_is_that_of_the_flags_of_the_processor() -> None:
     flags = set(next(line for line in lines if line.startswith("flags")).partition(":")[2].split())
     v3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} <= flags
     v4 = v3 and {*(f"avx512{part}" for part in ("f", "bw", "cd", "dq", "vl")), "avx512_vnni"} <= flags
-    assert ctypes.CDLL(str(X86_64[0])).tl_cpu_level() == (4 if v4 else 3 if v3 else 1)
+    library = ctypes.CDLL(str(X86_64[0]))
+    assert library.tl_cpu_level() == (4 if v4 else 3 if v3 else 1)
+    if not {"amx_tile", "amx_bf16", "amx_int8"} <= flags:  # where they are, the kernel may refuse them
+        assert not library.tl_allow_tiles()
 
 
 @pytest.mark.native

@@ -24,7 +24,7 @@ LIBRARIES = (
     ("native aarch64", "native aarch64-dot"),
     ("wasm simd128", "wasm relaxed-simd"),
 )
-LOADED = kernels.info().library
+LOADED = kernels.info().library.removesuffix("-amx")
 LOADABLE = next((names[: names.index(LOADED) + 1] for names in LIBRARIES if LOADED in names), ())
 ROWS, COLUMNS = 29, 53  # tiles of 8, 4 and 1 rows; groups of 16 columns, and a part of one
 GROUP = 16  # threads divide columns between groups

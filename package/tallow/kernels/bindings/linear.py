@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.dtypes import BF16, F16, Array
 from tallow.errors import ShapeError
-from tallow.kernels.bindings import blas, matmul
+from tallow.kernels.bindings import blas, matmul, tiles
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.matrices import DTYPES
 from tallow.kernels.bindings.threads import by_steps
@@ -39,7 +39,12 @@ WIDENED_BYTES = 1 << 20  # of rows of a half-precision weight that are widened t
 
 @minimum(matmul.WORTH_A_CALL)
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
-    """float32 x and bias; a half weight, or {minimum} multiplications by float32: natively few rows, or on threads."""
+    """float32 x and bias; a half weight, or {minimum} multiplications by float32: natively few rows, or on threads.
+
+    With AMX, all in bfloat16 too, for sixteen rows and more.
+    """
+    if x.dtype == BF16:
+        return tiles.are_for_tiles(x, weight, bias)
     if x.dtype != FLOAT32 or x.ndim == 0 or weight.ndim != 2:
         return False
     if weight.dtype == FLOAT32:
@@ -86,7 +91,7 @@ def _is_for_matmul(rows: int, weight: Array) -> bool:
 
 @kernel("linear", BACKEND, accepts=few_rows_or_float32)
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
-    """Return x @ weight.T + bias, the weight in float32 or half.
+    """Return x @ weight.T + bias in the dtype of x, the weight in float32 or half.
 
     Shapes: x (..., K), weight (N, K), bias (N,) -> (..., N).
     """
@@ -94,6 +99,8 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     if x.shape[-1] != k or (bias is not None and bias.shape != (n,)):
         shapes = f"x {x.shape}, weight {weight.shape}" + ("" if bias is None else f", bias {bias.shape}")
         raise ShapeError(f"linear: shapes do not fit each other: {shapes}")
+    if x.dtype == BF16:
+        return tiles.linear(x, weight, bias)
     rows = math.prod(x.shape[:-1])
     if weight.dtype == FLOAT32 and _is_own(x, weight):
         if bias is None or n > 1:

@@ -13,7 +13,7 @@ from tallow.errors import ShapeError
 from tallow.kernels.bindings import blas
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
 from tallow.kernels.bindings.threads import Step, by_steps
-from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, name
+from tallow.kernels.library import BACKEND, OFFSET, POINTER, SIZE, function, has_long_vectors
 from tallow.kernels.table import PLANS, kernel, minimum
 
 _matmul = function("tl_matmul_f32", None, *[POINTER] * 6, *[SIZE] * 5, *[OFFSET] * 4, POINTER)
@@ -32,7 +32,7 @@ WORTH_A_CALL = 32_768
 # Natively, with AVX-512, src/product/matmul_f32.c takes 0.8 to 0.95 of OpenBLAS's time on a Zen 5. With fewer rows or
 # a larger b its copy of b takes too long; with more work OpenBLAS is ahead. Where OpenBLAS uses AVX2, it takes twice as
 # long.
-HAS_LONG_VECTORS = name().endswith("-v4")
+HAS_LONG_VECTORS = has_long_vectors()
 LEAST_SIDE, LEAST_WORK = 32, 1 << 18
 LEAST_OF_OUTER, MOST_OF_OUTER = 128, 1 << 22  # NumPy's product of columns and rows takes two to four times as long
 

@@ -2,6 +2,8 @@
 //   tl_sources    the checksum of the sources it was built from, defined by the build
 //   tl_cpu_level  the highest level of the System V ABI whose instructions this CPU has and the operating system saves the
 //                 registers of: 3 (AVX2, FMA and others), 4 (AVX-512) if also VNNI, else 1; 0 on another architecture
+//   tl_allow_tiles  1 if this CPU has the tiles of AMX for bfloat16 and int8, and the system lets this process use them, which
+//                 it is asked for: once for all threads, those of forked processes too. Else 0
 #include "runtime/vec.h"
 
 EXPORT uint32_t tl_sources(void) { return TALLOW_SOURCES; }
@@ -71,6 +73,21 @@ EXPORT int tl_cpu_level(void) {
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & leaf7) != leaf7) return 1;
   return (b & avx512) == avx512 && (c & vnni) && (saved & zmm) == zmm ? 4 : 3;
 }
+
+EXPORT int tl_allow_tiles(void) {
+#if defined __linux__
+  const unsigned bf16 = 1u << 22, tile = 1u << 24, int8 = 1u << 25, registers = 0x60000;
+  unsigned a, b, c, d;
+  if (tl_cpu_level() < 4 || (saved_registers() & registers) != registers) return 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (~d & (bf16 | tile | int8))) return 0;
+  long result; // of arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA): Linux saves tiles only for those who ask
+  __asm__ volatile("syscall" : "=a"(result) : "a"(158L), "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+  return result == 0;
+#else
+  return 0;
+#endif
+}
 #else
 EXPORT int tl_cpu_level(void) { return 0; }
+EXPORT int tl_allow_tiles(void) { return 0; }
 #endif

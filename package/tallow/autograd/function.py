@@ -16,7 +16,7 @@ import numpy as np
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import cast, widen
-from tallow.errors import ArgumentTypeError, GraphError
+from tallow.errors import ArgumentTypeError, GraphError, ShapeError
 from tallow.tape.graph import FLOAT32, Node, Output, check_inplace, edge_to, gradient_dtype, node_class, note_write
 from tallow.tape.modes import is_exporting, mode, no_grad
 
@@ -160,7 +160,8 @@ def _record(cls: type[Function], ctx: FunctionCtx, args: Sequence[Any], outputs:
     edges = [edge_to(a) if isinstance(a, Tensor) else None for a in args]
     for dirty in ctx._dirty:
         _check_dirty(cls, dirty, outputs)
-    backward = FunctionBackward(cls, ctx, len(args), outputs)
+    shapes = [a.array.shape if isinstance(a, Tensor) else None for a in args]
+    backward = FunctionBackward(cls, ctx, shapes, outputs)
     node = node_class(f"{cls.__name__}Backward")(cls.__name__, backward, edges, (), FLOAT32)
     ctx._keep_results(outputs, node)
     node.outputs = []
@@ -190,10 +191,13 @@ def _check_dirty(cls: type[Function], dirty: Tensor, outputs: Sequence[Any]) -> 
 class FunctionBackward:
     """The closure of a Function. It does not hold the arguments: only what forward saved has to stay as it is."""
 
-    __slots__ = ("cls", "count", "ctx", "like")
+    __slots__ = ("cls", "ctx", "like", "shapes")
 
-    def __init__(self, cls: type[Function], ctx: FunctionCtx, count: int, outputs: Sequence[Any]) -> None:
-        self.cls, self.ctx, self.count = cls, ctx, count
+    def __init__(
+        self, cls: type[Function], ctx: FunctionCtx, shapes: Sequence[tuple[int, ...] | None], outputs: Sequence[Any]
+    ) -> None:
+        self.cls, self.ctx = cls, ctx
+        self.shapes = shapes  # of the arguments; None for what is no tensor
         self.like = [_Like(y) if isinstance(y, Tensor) else None for y in outputs]
 
     def __call__(self, *gs: Any) -> tuple[Any, ...]:
@@ -212,15 +216,28 @@ class FunctionBackward:
         return [_raising(self.cls, g, output_grads) for g in grads] if is_once else grads
 
     def _checked(self, result: Any) -> tuple[Any, ...]:
-        grads = result if isinstance(result, tuple) else (result,)
-        if len(grads) < self.count or any(g is not None for g in grads[self.count :]):
+        grads, count = result if isinstance(result, tuple) else (result,), len(self.shapes)
+        if len(grads) < count or any(g is not None for g in grads[count:]):
+            gradients = "1 gradient" if len(grads) == 1 else f"{len(grads)} gradients"
             raise GraphError(
-                f"{self.cls.__name__}.backward returned {len(grads)} gradients for {self.count} arguments of apply",
+                f"{self.cls.__name__}.backward returned {gradients} for {count} arguments of apply",
                 hint="return one gradient for each argument, None for arguments without a gradient",
             )
-        return tuple(
-            g.to_dense() if isinstance(g, Tensor) and g._answer is not None else g for g in grads[: self.count]
-        )
+        for index, (g, shape) in enumerate(zip(grads, self.shapes, strict=False)):
+            if isinstance(g, Tensor) and shape is not None and not _fits(g.shape, shape):
+                raise ShapeError(
+                    f"Function {self.cls.__name__}Backward returned an invalid gradient at index {index} - got "
+                    f"{list(g.shape)} but expected shape compatible with {list(shape)}",
+                    hint="backward returns a gradient of each argument's own shape, or one to sum over broadcast dims",
+                )
+        return tuple(g.to_dense() if isinstance(g, Tensor) and g._answer is not None else g for g in grads[:count])
+
+
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Return whether a gradient can be summed over dims that were broadcast, or has fewer dims and is repeated."""
+    if len(shape) < len(target):
+        shape, target = target, shape
+    return all(n in (1, m) for m, n in zip(reversed(shape), reversed(target), strict=False))
 
 
 def _raising(cls: type[Function], g: Tensor | None, output_grads: Sequence[Any]) -> Tensor | None:

@@ -72,7 +72,7 @@ def _cross_entropy_of_probabilities(
         raise ShapeError(
             f"cross_entropy: target probabilities {tuple(target.shape)} must have the shape of input "
             f"{tuple(input.shape)}",
-            hint="pass probabilities for every class, or class indices",
+            hint="pass probabilities for every class, or class indices of an integer dtype: target.long()",
         )
     dim = 0 if input.ndim == 1 else 1
     classes = input.array.shape[dim]

@@ -72,6 +72,8 @@ class Parsed:
                 array = _array(item, x)
                 if array.ndim or array.dtype != bool:
                     dims = max(array.ndim, 1) if array.dtype == bool else 1
+                    if array.dtype == bool:
+                        _check_mask(array, x, dim)
                     self.basic += [WHOLE] * dims
                     dim += dims
                 else:  # a single bool: a new dim, of size one or zero
@@ -82,6 +84,15 @@ class Parsed:
         if not has_ellipsis:
             self.basic.append(Ellipsis)
         self.arrays = tuple(arrays) if any(a is not None for a in arrays) else ()
+
+
+def _check_mask(mask: Array, x: Array, dim: int) -> None:
+    for i, (size, expected) in enumerate(zip(mask.shape, x.shape[dim:], strict=False)):
+        if size != expected:
+            raise DimensionError(
+                f"The shape of the mask {list(mask.shape)} at index {i} does not match the shape of the indexed tensor "
+                f"{list(x.shape)} at index {dim + i}"
+            )
 
 
 def _items_of(index: Any) -> tuple[Any, ...]:
@@ -200,6 +211,8 @@ def __getitem__(input: Tensor, index: Any) -> Tensor:
             return getitem.call(input, simple)
         places = index.array if type(index) is Tensor and input.array.ndim else None
         if places is not None and places.ndim and places.dtype in PLACES and type(places) is type(input.array):
+            if places.dtype.kind == "b":
+                _check_mask(places, input.array, 0)
             return take_at.call(input, (places,))
         return _getitem_parsed(input, index)
     except Exception:

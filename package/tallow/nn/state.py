@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -74,9 +75,25 @@ def misfit(source: str, target: str, keys: IncompatibleKeys | None, problems: Se
     if keys is not None:
         lines += [f"  missing      {name}" for name in keys.missing_keys]
         lines += [f"  unexpected   {name}" for name in keys.unexpected_keys]
-    return CheckpointError(
-        "\n".join([*lines, *problems]), hint="create the model with the sizes that the weights were saved with"
-    )
+    hint = "create the model with the sizes that the weights were saved with"
+    if keys is not None and keys.missing_keys and (prefix := _prefix(keys.unexpected_keys, keys.missing_keys)):
+        hint = f"each name begins with {prefix!r} here: {{name.removeprefix({prefix!r}): x for name, x in state.items()}}"
+    elif keys is not None and keys.unexpected_keys and (prefix := _prefix(keys.missing_keys, keys.unexpected_keys)):
+        hint = f"each name of the model begins with {prefix!r}: {{{prefix!r} + name: x for name, x in state.items()}}"
+    return CheckpointError("\n".join([*lines, *problems]), hint=hint)
+
+
+def _prefix(longer: Sequence[str], shorter: Sequence[str]) -> str | None:
+    """Return what stands before each of the shorter names to make the longer ones; None if they differ otherwise."""
+    if len(longer) != len(shorter):
+        return None
+    prefix = os.path.commonprefix(list(longer))
+    prefix = prefix[: prefix.rfind(".") + 1]  # whole names of modules
+    while prefix:
+        if {name.removeprefix(prefix) for name in longer} == set(shorter):
+            return prefix
+        prefix = prefix[: prefix[:-1].rfind(".") + 1]
+    return None
 
 
 def assign_value(tensor: Tensor, value: Tensor, share_memory: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tallow as tl
-from tallow.errors import ArgumentTypeError, GraphError
+from tallow.errors import ArgumentTypeError, GraphError, ShapeError
 
 
 class Scale(tl.autograd.Function):
@@ -225,7 +225,7 @@ def test_a_wrong_number_of_gradients_raises() -> None:
         def backward(ctx: Any, grad: Any) -> Any:
             return grad
 
-    with pytest.raises(GraphError, match="returned 1 gradients for 2 arguments"):
+    with pytest.raises(GraphError, match="returned 1 gradient for 2 arguments"):
         Short.apply(leaf(1), leaf(2)).backward()
 
 
@@ -253,3 +253,18 @@ def test_it_is_importable_as_in_pytorch() -> None:
     assert Function is tl.autograd.Function
     assert once_differentiable(Scale.backward) is Scale.backward
     assert FunctionCtx().saved_tensors == ()
+
+
+def test_a_gradient_of_a_wrong_shape_names_the_function_and_the_argument() -> None:
+    class Wrong(tl.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x + y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, tl.ones(2, 4)
+
+    words = r"Function WrongBackward returned an invalid gradient at index 1 - got \[2, 4\] but expected .* \[3\]"
+    with pytest.raises(ShapeError, match=words):
+        Wrong.apply(leaf(1, 2, 3), leaf(1, 2, 3)).sum().backward()

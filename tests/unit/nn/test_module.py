@@ -431,3 +431,17 @@ def test_forward_t_is_in_the_mode_of_the_call_and_leaves_every_part_in_its_own()
     with pytest.raises(ShapeError):
         model.forward_t(tl.ones(3), train=False)
     assert [module.training for module in model.modules()] == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(("model", "saved"), [("", "module."), ("", "_orig_mod.module."), ("0.", "")])
+def test_names_that_differ_by_a_prefix_are_said_to(model: str, saved: str) -> None:
+    module: Any = tl.nn.Linear(2, 2)
+    for _ in filter(None, model.split(".")):
+        module = tl.nn.Sequential(module)
+    state = {f"{saved}{name}": tl.ones(2, 2) if name == "weight" else tl.ones(2) for name in ("weight", "bias")}
+    with pytest.raises(CheckpointError) as caught:
+        module.load_state_dict(state)
+    hint = str(caught.value).partition("hint: ")[2]
+    comprehension = hint[hint.index("{") :]
+    module.load_state_dict(eval(comprehension, {"state": state}))
+    assert repr(model or saved) in hint

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import errno
-import importlib
 import os
 import sys
 from collections.abc import Sequence
-from types import ModuleType
-from typing import Any, NoReturn
 
-import tallow
+from tallow.cli.parser import BAD_INPUT, command_module, parse
 from tallow.cli.terminal import escaped_streams, one_line, report, set_encoding_errors, warnings_as_lines
 from tallow.errors import TallowError
 
-# Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
-COMMANDS = (
-    *("generate", "chat", "embed", "fill-mask", "classify", "transcribe", "serve"),
-    *("train", "convert", "inspect", "info", "demo"),
-)
-
-BAD_INPUT = 2  # as in argparse
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
@@ -43,11 +32,11 @@ def _status(argv: Sequence[str]) -> int:
     try:
         if sys.stdout is None:  # closed by `>&-`
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), "stdout")
-        arguments = _parse(argv)
+        arguments = parse(argv)
         program = f"tallow {arguments.command}"
         set_encoding_errors("replace")  # the terminal's encoding may lack a character
         with warnings_as_lines(program):
-            status = _module(arguments.command).run(arguments)
+            status = command_module(arguments.command).run(arguments)
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
@@ -79,51 +68,3 @@ def _settle_stdout() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _module(command: str) -> ModuleType:
-    return importlib.import_module(f"tallow.cli.{command.replace('-', '_')}")
-
-
-class _Parser(argparse.ArgumentParser):
-    """ArgumentParser that reports an error in one line with a hint; argparse prints the whole usage."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.color = False  # Python 3.14's colours are control characters, which `escaped_streams` shows as text
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{self.prog}: error: {message}\n  hint: {self.prog} --help\n")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Write help and version. argparse ignores that stdout has no space or no reader."""
-        if file is not sys.stdout:
-            return super()._print_message(message, file)
-        print(message, end="", file=file, flush=True)
-
-
-def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    named = [command for command in argv[:1] if command in COMMANDS]
-    arguments, unknown = _parser(named or COMMANDS).parse_known_args(argv)
-    if unknown:  # argparse would point to the help of `tallow`, which lacks the command's options
-        arguments.refuse(f"unrecognized arguments: {' '.join(unknown)}")
-    return arguments
-
-
-def _parser(commands: Sequence[str]) -> argparse.ArgumentParser:
-    parser = _Parser(prog="tallow", description=tallow.__doc__)
-    parser.add_argument("--version", action="version", version=f"tallow {tallow.__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="command", required=True)
-    for name in commands:
-        module = _module(name)
-        summary, _, description = (module.__doc__ or "").partition("\n")
-        summary = summary.split(": ", 1)[1].rstrip(".")
-        subparser = subparsers.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.\n{description}".rstrip(),
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        subparser.set_defaults(refuse=subparser.error)
-        module.add_arguments(subparser)
-    return parser

@@ -1,7 +1,7 @@
 """`tallow chat`: chat with a language model.
 
-Ctrl-C stops an answer; the part already printed stays in the conversation. /reset starts a new conversation; /exit or
-Ctrl-D quits. If standard input is not a terminal, each of its lines is one message.
+Ctrl-C stops an answer; the part already printed stays in the conversation. /reset starts a new conversation; /exit, /quit
+or Ctrl-D quits; /help says so. If standard input is not a terminal, each of its lines is one message.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tallow.generation.constrain import Grammar
 
 PROMPT = "> "
+HELP = "Ctrl-C stops an answer, /reset starts a new conversation, /exit, /quit or Ctrl-D quits"
 EXAMPLE = "Qwen/Qwen3-0.6B"
 
 
@@ -38,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tallow chat`."""
     model = parser.add_argument_group("model")
     model.add_argument(
+        "-m",
         "--model",
         metavar="MODEL",
         help="a chat model: its folder, a GGUF file, owner/repository on the Hugging Face Hub such as "
@@ -49,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     chat = parser.add_argument_group("conversation")
     chat.add_argument("--system", metavar="TEXT", help="the system message")
     chat.add_argument(
+        "-n",
         "--max-tokens",
         metavar="N",
         type=positive_int,
@@ -125,7 +128,7 @@ def _converse_in_terminal(conversation: Conversation) -> None:
     """Chat until /exit or Ctrl-D, with line editing and a history if Python has readline."""
     with suppress(ImportError):
         import readline  # noqa: F401
-    report("Ctrl-C stops an answer, /reset starts a new conversation, /exit or Ctrl-D quits")
+    report(HELP)
     while True:
         try:
             _answer_lines(conversation, _typed_lines())
@@ -146,9 +149,11 @@ def _typed_lines() -> Iterator[str]:
 
 def _answer_lines(conversation: Conversation, lines: Iterable[str]) -> None:
     for line in lines:
-        if line == "/exit":
+        if line in ("/exit", "/quit"):
             return
         if line == "/reset":
             conversation.reset()
+        elif line == "/help":
+            report(HELP)
         elif line:
             print_text(conversation.say(line))

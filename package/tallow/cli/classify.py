@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tallow classify`."""
     parser.add_argument("images", nargs="+", metavar="IMAGE", help="image files: JPEG, PNG, WebP, GIF, BMP or TIFF")
     parser.add_argument(
+        "-m",
         "--model",
         required=True,
         metavar="DIR",

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "texts", nargs="*", metavar="TEXT", help="texts to embed (default: the lines of standard input)"
     )
     parser.add_argument(
+        "-m",
         "--model",
         metavar="MODEL",
         help="a sentence-transformers folder, a GGUF file, or owner/repository or owner/repository:file.gguf on the "
@@ -54,11 +55,13 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.output and not arguments.output.endswith(".npy"):
         raise ArgumentError(f"--output {arguments.output} is not a .npy file", hint="choose a name that ends in .npy")
+    texts = arguments.texts or list(lines_of_stdin())
+    if not texts:
+        raise ArgumentError("there is no text", hint="pass TEXT, or one text a line on standard input")
     model = arguments.model or glosses.FOLDER
     encoder = SentenceEncoder.from_pretrained(model, device=arguments.device, quant=arguments.quant)
     if not arguments.model:
         report(f"the built-in model knows {glosses.KNOWS}; for more use --model sentence-transformers/all-MiniLM-L6-v2")
-    texts = arguments.texts or list(lines_of_stdin())
     with Progress(len(texts), "embedding", "texts") as progress:
         vectors = encoder.encode(
             texts,

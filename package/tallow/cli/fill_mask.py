@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "text", nargs="?", metavar="TEXT", help="text with one or more masks: The sky is [MASK]. (default: stdin)"
     )
     parser.add_argument(
+        "-m",
         "--model",
         required=True,
         metavar="DIR",

@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tallow generate`."""
     model = parser.add_argument_group("model")
     model.add_argument(
+        "-m",
         "--model",
         metavar="MODEL",
         help="a language model: its folder, a GGUF file, a llama2.c checkpoint, or owner/repository or "
@@ -72,8 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument(
         "text", nargs="?", metavar="TEXT", help="the text to continue (default: standard input, empty at a terminal)"
     )
-    prompt.add_argument("--prompt", metavar="TEXT", help="the same as TEXT")
+    prompt.add_argument("-p", "--prompt", metavar="TEXT", help="the same as TEXT")
     text.add_argument(
+        "-n",
         "--steps",
         metavar="N",
         type=positive_int,

@@ -6,18 +6,23 @@ import argparse
 import importlib.metadata
 import os
 import platform
+import shutil
+import sys
+import textwrap
 
 import numpy as np
 
 import tallow
 from tallow import devices, kernels
+from tallow.cli.terminal import print_json
 from tallow.errors import DeviceError
 
 OPTIONAL = ("cupy-cuda12x", "cupy-cuda13x")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add no arguments."""
+    """Add the option of `tallow info`."""
+    parser.add_argument("--json", action="store_true", help="print a JSON object, for a report of a fault")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,10 +37,21 @@ def run(arguments: argparse.Namespace) -> int:
         "cuda": _cuda(),
     }
     rows |= {name: version for name in OPTIONAL if (version := _version(name))}
+    if arguments.json:
+        print_json({**rows, "kernels": kernels.info()._asdict()})
+        return 0
     width = max(map(len, rows))
     for name, value in rows.items():
-        print(f"{name:<{width}}  {value}")
+        print(_row(f"{name:<{width}}  ", value))
     return 0
+
+
+def _row(head: str, value: str) -> str:
+    """Return a row; at a terminal, long values go on in the next lines, below their beginning."""
+    if not sys.stdout.isatty():
+        return head + value
+    columns = shutil.get_terminal_size().columns
+    return textwrap.fill(value, columns, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
 
 
 def _cuda() -> str:

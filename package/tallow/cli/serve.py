@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model_options(models: argparse._ArgumentGroup) -> None:
-    models.add_argument("--model", metavar="MODEL", help="a language model, or a GGUF file with one")
+    models.add_argument("-m", "--model", metavar="MODEL", help="a language model, or a GGUF file with one")
     models.add_argument("--embed", metavar="MODEL", help="a sentence encoder for embeddings, or a GGUF file with one")
     models.add_argument(
         "--rerank", metavar="MODEL", help="a cross-encoder, or another classifier of texts, for /rerank and /predict"

@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="an audio file, or - for stdin")
     model = parser.add_argument_group("model")
     model.add_argument(
+        "-m",
         "--model",
         help="a Whisper model: its folder, owner/repository on the Hugging Face Hub, OpenAI's .pt or whisper.cpp's "
         ".bin "

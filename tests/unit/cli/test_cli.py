@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -286,6 +287,43 @@ def test_info_names_versions_kernels_and_devices() -> None:
     assert {"python", "platform", "kernels", "cpu", "cuda"} <= rows.keys()
 
 
+def test_info_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["numpy"] == np.__version__
+    assert found["kernels"]["library"] == tl.kernels.info().library
+
+
+def test_help_of_a_command_is_that_of_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for arguments in (["help", "chat"], ["chat", "--help"]):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1]
+    assert texts[0].startswith("usage: tallow chat")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs Bash")
+def test_bash_completes_commands_and_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "tallow"
+    script.write_text(capsys.readouterr().out, encoding="utf-8")
+    for words, expected in ((["tran"], ["transcribe"]), (["generate", "--temp"], ["--temperature"])):
+        line = f"COMP_WORDS=(tallow {' '.join(words)}); COMP_CWORD={len(words)}; _shtab_tallow tallow {words[-1]}"
+        program = f"source {script}; {line}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        found = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True).stdout.split()
+        assert found == expected
+
+
+def test_embed_without_a_text_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    (line,) = error_lines(capsys, "embed")
+    assert "there is no text; pass TEXT" in line
+
+
 def error_lines(capsys: pytest.CaptureFixture[str], *arguments: Any) -> list[str]:
     """Return the lines on stderr of a command that argparse or the command itself rejects."""
     try:
@@ -301,7 +339,7 @@ def error_lines(capsys: pytest.CaptureFixture[str], *arguments: Any) -> list[str
 @pytest.mark.parametrize(
     ("arguments", "message", "command"),
     [
-        (["generate", "--steps", 0], "argument --steps: '0'; expected 1 or more", "tallow generate"),
+        (["generate", "--steps", 0], "argument -n/--steps: '0'; expected 1 or more", "tallow generate"),
         (["generate", "--bogus"], "unrecognized arguments: --bogus", "tallow generate"),
         (["generate", "a", "b"], "unrecognized arguments: b", "tallow generate"),
         (
@@ -315,7 +353,10 @@ def error_lines(capsys: pytest.CaptureFixture[str], *arguments: Any) -> list[str
             "tallow fill-mask",
         ),
         (["transcribe"], "the following arguments are required: FILE", "tallow transcribe"),
-        (["--bogus"], "the following arguments are required: command", "tallow"),
+        (["--bogus"], "there is no option '--bogus'", "tallow"),
+        (["--verison"], "there is no option '--verison'; did you mean --version?", "tallow"),
+        (["chta"], "there is no command 'chta'; did you mean chat?", "tallow"),
+        (["chat", "--modle=x"], "unrecognized arguments: --modle=x; did you mean --model?", "tallow chat"),
     ],
 )
 def test_a_wrong_value_is_one_line_and_how_to_get_help(

@@ -6,6 +6,8 @@ nondeterministic algorithms; tallow stores their values, and uses only `cuda.mat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,7 +21,7 @@ class _Library:
     """The switches of a library, and whether it is available."""
 
     def __init__(self, name: str, **switches: Any) -> None:
-        self.__dict__.update(switches, __name__=name)
+        self.__dict__.update(switches, __name__=name, _defaults=switches)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__:
@@ -35,6 +37,18 @@ class _Library:
 
     def __repr__(self) -> str:
         return f"<{self.__dict__['__name__']}>"
+
+    @contextmanager
+    def flags(self, enabled: bool = False, **switches: Any) -> Iterator[None]:
+        """Set the switches for a `with` block: `enabled` and those that are given, the others to their defaults."""
+        names = self.__dict__["_defaults"]
+        before = {name: getattr(self, name) for name in names}
+        try:
+            for name, value in {**names, "enabled": enabled, **switches}.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            self.__dict__.update(before)
 
     def is_available(self) -> bool:
         """Return whether the library is available: no."""

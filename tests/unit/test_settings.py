@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tallow as tl
-from tallow.errors import ArgumentError, DeviceError, UnsupportedError
+from tallow.errors import ArgumentError, DeviceError, MissingNameError, UnsupportedError
 
 
 def test_compile_takes_the_arguments_of_pytorch() -> None:
@@ -30,6 +30,20 @@ def test_compile_takes_the_arguments_of_pytorch() -> None:
     ):  # fmt: skip
         with pytest.raises(error, match="compile: "):
             tl.compile(double, **options)
+
+
+def test_flags_of_a_backend_hold_for_a_block() -> None:
+    cudnn = tl.backends.cudnn
+    before = cudnn.enabled, cudnn.benchmark, cudnn.deterministic
+    cudnn.benchmark = not before[1]
+    try:
+        with pytest.raises(MissingNameError, match="benchmarc"), cudnn.flags(benchmarc=True):
+            pass
+        with cudnn.flags(deterministic=True):
+            assert (cudnn.enabled, cudnn.benchmark, cudnn.deterministic) == (False, False, True)
+        assert (cudnn.enabled, cudnn.benchmark, cudnn.deterministic) == (before[0], not before[1], before[2])
+    finally:
+        cudnn.benchmark = before[1]
 
 
 def test_unavailable_backends() -> None:

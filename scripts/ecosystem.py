@@ -20,7 +20,7 @@ from pathlib import Path
 from fetch_packages import ECOSYSTEM, fetch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "compat"))
-from cases import CASES, NOISE, RTOL, difference
+from comparison import CASES, NOISE, RTOL, difference
 from packages import load_ecosystem
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -29,8 +29,8 @@ def draw_from_numpy(torch: Any) -> None:
         shape = size[0] if size and isinstance(size[0], tuple | list) else size
         return tensor_of(rng.standard_normal(tuple(shape)).astype(np.float32))
 
-    def randint(*bounds: Any, **options: Any) -> Any:
-        *limits, size = bounds
+    def randint(*bounds: Any, size: Any = None, **options: Any) -> Any:
+        *limits, size = bounds if size is None else (*bounds, size)
         return tensor_of(rng.randint(*limits, size=tuple(size)).astype(np.int64))
 
     def multinomial(weights: Any, num_samples: int, replacement: bool = False, **options: Any) -> Any:

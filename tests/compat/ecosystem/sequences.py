@@ -118,3 +118,44 @@ def diffusers(torch: Any, rng: np.random.RandomState) -> list[Any]:
             sample = scheduler.step(noise, step, sample).prev_sample
         found.append(sample)
     return found
+
+
+RWKV_SHAPES = {
+    "emb.weight": (20, 8),
+    "head.weight": (20, 8),
+    "ln_out.weight": (8,),
+    "ln_out.bias": (8,),
+    **{f"blocks.0.ln0.{part}": (8,) for part in ("weight", "bias")},
+    **{f"blocks.{i}.ln{j}.{part}": (8,) for i in range(2) for j in (1, 2) for part in ("weight", "bias")},
+    **{f"blocks.{i}.att.time_{part}": (8,) for i in range(2) for part in ("decay", "first")},
+    **{f"blocks.{i}.att.time_mix_{part}": (1, 1, 8) for i in range(2) for part in "kvr"},
+    **{f"blocks.{i}.ffn.time_mix_{part}": (1, 1, 8) for i in range(2) for part in "kr"},
+    **{f"blocks.{i}.att.{part}.weight": (8, 8) for i in range(2) for part in ("key", "value", "receptance", "output")},
+    **{f"blocks.{i}.ffn.key.weight": (16, 8) for i in range(2)},
+    **{f"blocks.{i}.ffn.value.weight": (8, 16) for i in range(2)},
+    **{f"blocks.{i}.ffn.receptance.weight": (8, 8) for i in range(2)},
+}
+
+
+@case
+def rwkv(torch: Any, rng: np.random.RandomState) -> list[Any]:
+    """RWKV-4 from a file of weights, in float32 and with weights of eight bits: a text at once, and token by token."""
+    import os
+    import tempfile
+    from unittest import mock
+
+    found: list[Any] = []
+    with mock.patch.dict(os.environ, RWKV_JIT_ON="0"), tempfile.TemporaryDirectory() as folder:
+        from rwkv.model import RWKV
+
+        weights = {name: normal(torch, rng, *shape) / shape[-1] ** 0.5 for name, shape in RWKV_SHAPES.items()}
+        torch.save(weights, f"{folder}/model.pth")
+        for strategy in ("cpu fp32", "cpu fp32i8"):
+            model = RWKV(f"{folder}/model", strategy, verbose=False)
+            logits, state = model.forward([3, 1, 4, 1, 5], None, full_output=True)
+            found.append(logits)
+            for token in (9, 2):
+                logits, state = model.forward([token], state)
+                found.append(logits)
+            found += state
+    return found

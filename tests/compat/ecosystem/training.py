@@ -323,3 +323,35 @@ def torchviz(torch: Any, rng: np.random.RandomState) -> list[Any]:
     model = network(torch, rng)
     text = make_dot(model(normal(torch, rng, 2, 6)).sum(), params=dict(model.named_parameters())).source
     return [text.count(f"\n {name}\n") for name, _ in model.named_parameters()] + [text.count("AccumulateGrad")]
+
+
+@case
+def fastai(torch: Any, rng: np.random.RandomState) -> list[Any]:
+    """A Learner: a cycle of one epoch, frozen layers, predictions, and a model that is saved and loaded."""
+    import tempfile
+
+    from fastai.basics import DataLoader, DataLoaders, Learner, accuracy
+    from fastai.callback import progress, schedule  # noqa: F401 - they add methods to Learner
+
+    x, y = normal(torch, rng, 24, 6), tokens(torch, rng, 3, 24)
+    loaders = [DataLoader(list(zip(x, y, strict=True)), bs=8) for _ in range(2)]
+    model, loss = network(torch, rng), torch.nn.CrossEntropyLoss()
+
+    def split(model: Any) -> list[Any]:
+        return [list(model[0].parameters()), list(model[2].parameters())]
+
+    with tempfile.TemporaryDirectory() as folder:
+        learner = Learner(DataLoaders(*loaders), model, loss, metrics=accuracy, splitter=split, path=folder)
+        with learner.no_bar(), learner.no_logging():
+            learner.fit_one_cycle(2, 0.01)
+            learner.freeze()
+            learner.fit(1, 0.01)
+            learner.unfreeze()
+            learner.fit(1, slice(0.001, 0.01))
+            learner.save("model")
+            predicted, targets = learner.get_preds(dl=loaders[1])
+            weights = [p.detach().clone() for p in model.parameters()]
+            learner.fit(1, 0.1)
+            learner.load("model")
+            found = [learner.recorder.losses, *learner.recorder.values, *learner.validate()]
+    return [*found, predicted, targets, *weights, *model.parameters()]

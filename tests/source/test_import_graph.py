@@ -53,6 +53,8 @@ LATE = {
     ("tallow.extras", "importlib"): "importlib.metadata takes milliseconds to import; only for an error",
     ("tallow.fx.graph", "tabulate"): "optional; without it the columns are plain",
     ("tallow.fx.proxy", "opcode"): "only where a proxy is unpacked",
+    ("tallow.cli.completion", "shtab"): "optional; of the extra `completion`",
+    ("tallow.cli.parser", "difflib"): "only for the text of an error",
     ("tallow.errors", "difflib"): "only for the text of an error, on Python 3.11",
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",

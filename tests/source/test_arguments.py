@@ -55,6 +55,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
+        "transformers.trainer_*.*Callback.on_*": "args state control kwargs",
+        "transformers.trainer_models.embedding_noise.add": "inputs",
         "core.overrides.disabled": "types",
         "export.recorder.Recorder.*": "ready value backward tensor",
         "functions.complex_numbers.is_conj": "input",

@@ -24,10 +24,28 @@ HOMES = {
         "Seq2SeqQuestionAnsweringModelOutput Seq2SeqSequenceClassifierOutput SequenceClassifierOutput "
         "SequenceClassifierOutputWithPast TokenClassifierOutput"
     ),
+    "data_collator": (
+        "DataCollatorForMultipleChoice DataCollatorForSeq2Seq DataCollatorForTokenClassification "
+        "DataCollatorWithFlattening DataCollatorWithPadding DefaultDataCollator default_data_collator"
+    ),
+    "data_collator_mlm": "DataCollatorForLanguageModeling",
+    "optimization": (
+        "get_constant_schedule get_constant_schedule_with_warmup get_cosine_schedule_with_warmup "
+        "get_cosine_with_hard_restarts_schedule_with_warmup get_cosine_with_min_lr_schedule_with_warmup "
+        "get_cosine_with_min_lr_schedule_with_warmup_lr_rate get_inverse_sqrt_schedule "
+        "get_linear_schedule_with_warmup get_polynomial_decay_schedule_with_warmup get_reduce_on_plateau_schedule "
+        "get_scheduler get_wsd_schedule"
+    ),
+    "trainer": "Trainer",
+    "trainer_callback": ("DefaultFlowCallback EarlyStoppingCallback TrainerCallback TrainerControl TrainerState"),
+    "trainer_progress": "PrinterCallback ProgressCallback",
+    "trainer_seq2seq": "Seq2SeqTrainer",
+    "trainer_utils": "EvalPrediction IntervalStrategy SchedulerType enable_full_determinism set_seed",
+    "training_args": "Seq2SeqTrainingArguments TrainingArguments",
 }
-_MODULES = {"modeling_outputs": "tallow.transformers.modeling_outputs"}
+_MODULES = {home: f"tallow.transformers.{home}" for home in HOMES}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
-_LAZY |= _MODULES
+_LAZY |= _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __all__ = list(_LAZY)
 

@@ -196,9 +196,7 @@ class DataCollatorForMultipleChoice(DataCollatorMixin):
         _, labels, rest = _labels(features)
         choices = len(rest[0]["input_ids"])
         flat = [{name: value[i] for name, value in each.items()} for each in rest for i in range(choices)]
-        batch = {
-            name: value.view(len(rest), choices, -1) for name, value in padded(self, flat, "pt").items()
-        }
+        batch = {name: value.view(len(rest), choices, -1) for name, value in padded(self, flat, "pt").items()}
         return batch | {"labels": _tensor(labels, dtypes.int64)}
 
 
@@ -294,4 +292,3 @@ class DataCollatorWithFlattening(DefaultDataCollator):
             batch |= {"cu_seq_lens_q": ends, "cu_seq_lens_k": ends}
             batch |= {"max_length_q": max(sizes), "max_length_k": max(sizes)}
         return batch
-

@@ -102,12 +102,17 @@ class DataCollatorForLanguageModeling(DataCollatorMixin):
         """Return tokens with masks, and labels."""
         assert self.mlm_probability is not None
         if special is None:
-            special = [self.tokenizer.get_special_tokens_mask(row, already_has_special_tokens=True) for row in ids.tolist()]
+            special = [
+                self.tokenizer.get_special_tokens_mask(row, already_has_special_tokens=True) for row in ids.tolist()
+            ]
         unmasked = np.array(special, bool)
         words: Ids | None = None
         if self.whole_word_mask:
             if offsets is None:
-                raise ArgumentError("whole_word_mask needs offset_mapping in each sample", hint="tokenize with return_offsets_mapping=True")
+                raise ArgumentError(
+                    "whole_word_mask needs offset_mapping in each sample",
+                    hint="tokenize with return_offsets_mapping=True",
+                )
             words, unmasked = _words(as_array(offsets), unmasked)
         numbers = self._source(kind)
         chosen = numbers.bernoulli(np.where(unmasked, 0.0, self.mlm_probability))

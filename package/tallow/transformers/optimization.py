@@ -12,12 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.optim import Adafactor
 from tallow.optim.lr_scheduler import LambdaLR, LRScheduler, ReduceLROnPlateau
 from tallow.optim.optimizer import Optimizer
 from tallow.transformers.trainer_utils import SchedulerType
-
-__all__ = ["Adafactor"]
 
 RAMPS: dict[str, Callable[[float], float]] = {
     "linear": lambda done: done,

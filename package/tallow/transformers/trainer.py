@@ -14,16 +14,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tallow import amp, dtypes, random
+from tallow import amp, dtypes
 from tallow.core.tensor import Tensor
-from tallow.data import DataLoader, IterableDataset, SequentialSampler
+from tallow.data import DataLoader
 from tallow.errors import ArgumentError, warn
 from tallow.nn.module import Module
 from tallow.nn.utils.clip_grad import clip_grad_norm_, get_total_norm
-from tallow.optim import SGD, Adafactor, Adagrad, AdamW, Lion, RMSprop
 from tallow.optim.lr_scheduler import ReduceLROnPlateau
 from tallow.transformers.data_collator import DataCollatorWithPadding, default_data_collator
-from tallow.transformers.optimization import get_scheduler
 from tallow.transformers.trainer_callback import (
     CallbackHandler,
     DefaultFlowCallback,
@@ -37,24 +35,10 @@ from tallow.transformers.trainer_models import LossRules, embedding_noise
 from tallow.transformers.trainer_progress import TensorBoardCallback, progress_callback
 from tallow.transformers.trainer_pt_utils import (
     LabelSmoother,
-    LengthGroupedSampler,
-    RemoveColumnsCollator,
-    SeededSampler,
-    decayed_names,
-    mapped,
 )
-from tallow.transformers.trainer_utils import TrainOutput, has_length, set_seed, speed_metrics
-from tallow.transformers.training_args import OptimizerNames, TrainingArguments
-
-OPTIMIZERS: dict[OptimizerNames, type] = {
-    OptimizerNames.ADAMW_TORCH: AdamW,
-    OptimizerNames.ADAMW_TORCH_FUSED: AdamW,
-    OptimizerNames.ADAFACTOR: Adafactor,
-    OptimizerNames.SGD: SGD,
-    OptimizerNames.ADAGRAD: Adagrad,
-    OptimizerNames.RMSPROP: RMSprop,
-    OptimizerNames.LION: Lion,
-}
+from tallow.transformers.trainer_setup import TrainerSetup
+from tallow.transformers.trainer_utils import IntervalStrategy, TrainOutput, has_length, set_seed, speed_metrics
+from tallow.transformers.training_args import TrainingArguments
 
 
 class Plan(NamedTuple):
@@ -67,7 +51,7 @@ class Plan(NamedTuple):
     samples: float
 
 
-class Trainer(TrainerEvaluation, TrainerCheckpoints):
+class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
     """Trains and evaluates a model whose forward takes the names of the samples and returns a loss.
 
     Args:
@@ -162,7 +146,7 @@ class Trainer(TrainerEvaluation, TrainerCheckpoints):
             raise ArgumentError("the length of the training data is unknown", hint="pass max_steps")
         if self.args.eval_strategy != "no" and self.eval_dataset is None:
             raise ArgumentError(
-                f"eval_strategy={self.args.eval_strategy.value!r} without eval_dataset",  # type: ignore[union-attr]
+                f"eval_strategy={IntervalStrategy(self.args.eval_strategy).value!r} without eval_dataset",
                 hint="pass eval_dataset, or eval_strategy='no'",
             )
 
@@ -197,109 +181,6 @@ class Trainer(TrainerEvaluation, TrainerCheckpoints):
                 logs.update(speed_metrics("train", start_time, num_tokens=tokens))
         self.state.log_history.append({**logs, "step": self.state.global_step})
         self._event("on_log", logs=logs)
-
-    # ------------------------------------------------------------------------------------------------------------ data
-
-    def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return the loader of the training batches.  Raises: ArgumentError without training data"""
-        if self.train_dataset is None:
-            raise ArgumentError("Trainer: training needs a train_dataset")
-        return self._loader(self.train_dataset, self.args.train_batch_size, self._train_sampler())
-
-    def _train_sampler(self) -> Any:
-        dataset, args = self.train_dataset, self.args
-        if not has_length(dataset):
-            return None
-        seed = random.initial_seed() if args.data_seed is None else args.data_seed
-        if args.train_sampling_strategy == "sequential":
-            return SequentialSampler(dataset)
-        if args.train_sampling_strategy == "group_by_length":
-            columns = getattr(dataset, "column_names", None) or ()
-            lengths = dataset[args.length_column_name] if args.length_column_name in columns else None
-            name = getattr(self.processing_class, "model_input_names", [None])[0]
-            steps = args.train_batch_size * args.gradient_accumulation_steps
-            return LengthGroupedSampler(steps, dataset, lengths, name, seed)
-        return SeededSampler(len(dataset), seed)
-
-    def _loader(self, dataset: Any, batch_size: int, sampler: Any) -> DataLoader[Any]:
-        args, collate = self.args, self.data_collator
-        if args.remove_unused_columns:
-            names = self.rules.arguments + self.label_names
-            collate = RemoveColumnsCollator(collate, [*names, "label", "label_ids"])
-        workers = args.dataloader_num_workers
-        extra: dict[str, Any] = {} if not workers else {
-            "persistent_workers": args.dataloader_persistent_workers,
-            "prefetch_factor": args.dataloader_prefetch_factor,
-            "multiprocessing_context": args.dataloader_multiprocessing_context,
-        }
-        return DataLoader(
-            dataset,
-            batch_size,
-            sampler=None if isinstance(dataset, IterableDataset) else sampler,
-            collate_fn=collate,
-            num_workers=workers,
-            pin_memory=args.dataloader_pin_memory and args.device.type == "cuda",
-            drop_last=args.dataloader_drop_last,
-            in_order=args.dataloader_in_order,
-            **extra,
-        )
-
-    def _prepare_inputs(self, inputs: Any) -> Any:
-        """Return a batch on the device of the run."""
-        device = self.args.device
-        if isinstance(inputs, Mapping):
-            return {name: mapped(lambda each: each.to(device), value) for name, value in inputs.items()}
-        return mapped(lambda each: each.to(device), inputs)
-
-    # ------------------------------------------------------------------------------------------------------- optimizer
-
-    def create_optimizer_and_scheduler(self, num_training_steps: int) -> None:
-        """Make the optimizer and the schedule of a run, where they are missing."""
-        self.create_optimizer()
-        self.create_scheduler(num_training_steps)
-
-    def create_optimizer(self) -> Any:
-        """Make and return the optimizer if it is missing; biases and norms have no weight decay."""
-        if self.optimizer is None:
-            decayed = self.get_decay_parameter_names(self.model)
-            trained = [(name, each) for name, each in self.model.named_parameters() if each.requires_grad]
-            groups = [
-                {"params": [p for n, p in trained if n in decayed], "weight_decay": self.args.weight_decay},
-                {"params": [p for n, p in trained if n not in decayed], "weight_decay": 0.0},
-            ]
-            kind, options = self.optimizer_cls_and_kwargs or self.get_optimizer_cls_and_kwargs(self.args)
-            self.optimizer = kind([group for group in groups if group["params"]], **options)
-        return self.optimizer
-
-    @staticmethod
-    def get_optimizer_cls_and_kwargs(args: TrainingArguments) -> tuple[type, dict[str, Any]]:
-        """Return the class of the optimizer and its arguments."""
-        name, options = OptimizerNames(args.optim), {"lr": args.learning_rate}
-        if OPTIMIZERS[name] is AdamW:
-            options |= {"betas": (args.adam_beta1, args.adam_beta2), "eps": args.adam_epsilon}
-        if name is OptimizerNames.LION:
-            options |= {"betas": (args.adam_beta1, args.adam_beta2)}
-        return OPTIMIZERS[name], options
-
-    def get_decay_parameter_names(self, model: Module) -> list[str]:
-        """Return the names of the parameters with weight decay."""
-        return sorted(decayed_names(model))
-
-    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """Make and return the schedule if it is missing."""
-        if self.lr_scheduler is None:
-            self.lr_scheduler = get_scheduler(
-                self.args.lr_scheduler_type,
-                self.optimizer if optimizer is None else optimizer,
-                self.args.get_warmup_steps(num_training_steps),
-                num_training_steps,
-                self.args.lr_scheduler_kwargs,  # type: ignore[arg-type]
-            )
-            self._made_scheduler = True
-        return self.lr_scheduler
-
-    def _get_learning_rate(self) -> float:
-        return float(self.optimizer.param_groups[0]["lr"])
 
     # -------------------------------------------------------------------------------------------------------- training
 
@@ -341,8 +222,8 @@ class Trainer(TrainerEvaluation, TrainerCheckpoints):
             samples = args.max_steps * args.train_batch_size * accumulated
             return Plan(batches, updates, math.ceil(args.max_steps / updates), args.max_steps, samples)
         steps = math.ceil(args.num_train_epochs * updates)
-        samples = len(self.train_dataset) * args.num_train_epochs
-        return Plan(batches, updates, math.ceil(args.num_train_epochs), steps, samples)
+        epochs = args.num_train_epochs
+        return Plan(batches, updates, math.ceil(epochs), steps, len(self.train_dataset) * epochs)
 
     def _start(self, plan: Plan, checkpoint: str | None) -> None:
         """Make the state, the optimizer and the schedule, and read them from a checkpoint."""
@@ -378,9 +259,7 @@ class Trainer(TrainerEvaluation, TrainerCheckpoints):
                 break
         return self._finish(plan, started, first_step)
 
-    def _run_epoch(
-        self, loader: DataLoader[Any], plan: Plan, epoch: int, done: int, checkpoint: str | None
-    ) -> None:
+    def _run_epoch(self, loader: DataLoader[Any], plan: Plan, epoch: int, done: int, checkpoint: str | None) -> None:
         """Take the steps of an epoch after the first `done`, which a checkpoint has."""
         accumulated = self.args.gradient_accumulation_steps
         if hasattr(loader.sampler, "set_epoch"):
@@ -487,7 +366,7 @@ class Trainer(TrainerEvaluation, TrainerCheckpoints):
             each["shift_labels"] if "shift_labels" in each else each["labels"][..., 1:] if shift else each["labels"]
             for each in samples
         ]
-        return sum(each.ne(-100).sum() for each in labels).to(self.args.device)  # type: ignore[union-attr]
+        return sum(each.ne(-100).sum() for each in labels).to(self.args.device)
 
     def _add_loss(self, loss: float) -> None:
         if self.args.logging_nan_inf_filter and not math.isfinite(loss):
@@ -561,5 +440,3 @@ class Trainer(TrainerEvaluation, TrainerCheckpoints):
         if self.optimizer is None:
             raise ArgumentError("there is no optimizer yet", hint="call train or create_optimizer first")
         return [group["lr"] for group in self.optimizer.param_groups]
-
-

@@ -5,20 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from tallow.errors import ArgumentError, CheckpointError, warn
 from tallow.io.json_object import parse_object
+from tallow.io.regular import read_regular
 from tallow.transformers.trainer_utils import IntervalStrategy, SaveStrategy
 from tallow.transformers.training_args import TrainingArguments
 
-EVENTS = (
-    "on_init_end on_train_begin on_train_end on_epoch_begin on_epoch_end on_step_begin on_pre_optimizer_step "
-    "on_optimizer_step on_substep_end on_step_end on_evaluate on_predict on_save on_log on_prediction_step on_push_begin"
-).split()
+MAX_DEPTH = 16  # of the JSON of a state
 
 
 class ExportableState:
@@ -38,7 +36,7 @@ class ExportableState:
 
 @dataclass
 class TrainerControl(ExportableState):
-    """What the loop does next; callbacks change it and return it."""
+    """Switches of the loop; callbacks change it and return it."""
 
     should_training_stop: bool = False
     should_epoch_stop: bool = False
@@ -91,7 +89,7 @@ class TrainerState:
     @classmethod
     def load_from_json(cls, json_path: str | Path) -> TrainerState:
         """Read a state.  Raises: CheckpointError for another file; OSError"""
-        entries = parse_object(Path(json_path).read_bytes(), str(json_path))
+        entries = parse_object(read_regular(Path(json_path)), str(json_path), MAX_DEPTH)
         known = {each.name for each in dataclasses.fields(cls)}
         step, history = entries.get("global_step"), entries.get("log_history")
         if type(step) is not int or step < 0 or not isinstance(history, list):
@@ -106,6 +104,18 @@ class TrainerState:
                 setattr(self, name, math.ceil(max_steps * steps) if steps < 1 else steps)
 
 
+def _event(moment: str) -> Callable[..., Any]:
+    """Return the method of an event, which does nothing."""
+
+    def event(
+        self: TrainerCallback, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> Any:
+        return None
+
+    event.__doc__ = f"Called {moment}."
+    return event
+
+
 class TrainerCallback:
     """The base of callbacks: a method for each event, called as (args, state, control, **what the trainer has).
 
@@ -113,14 +123,22 @@ class TrainerCallback:
     on_log, `metrics` for on_evaluate and on_predict. A method that changes `control` may return it.
     """
 
-    def __getattr__(self, name: str) -> Any:
-        if name in EVENTS:
-            return _nothing
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _nothing(*arguments: Any, **options: Any) -> None:
-    """An event without an effect."""
+    on_init_end = _event("at the end of the Trainer's constructor")
+    on_train_begin = _event("before the first step")
+    on_train_end = _event("after the last step")
+    on_epoch_begin = _event("before the first batch of an epoch")
+    on_epoch_end = _event("after the last batch of an epoch")
+    on_step_begin = _event("before the batches of an optimizer step")
+    on_pre_optimizer_step = _event("after gradients are clipped, before the optimizer step")
+    on_optimizer_step = _event("after the optimizer step, before gradients are set to zero")
+    on_substep_end = _event("after each batch of a step but the last")
+    on_step_end = _event("after each optimizer step")
+    on_evaluate = _event("after an evaluation")
+    on_predict = _event("after a prediction")
+    on_save = _event("after a checkpoint is written")
+    on_log = _event("after values are logged")
+    on_prediction_step = _event("after each batch of an evaluation or a prediction")
+    on_push_begin = _event("before an upload to the Hub")
 
 
 class CallbackHandler:
@@ -202,7 +220,9 @@ class DefaultFlowCallback(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> TrainerControl:
         control.should_log |= args.logging_strategy == IntervalStrategy.EPOCH
-        control.should_evaluate |= args.eval_strategy == IntervalStrategy.EPOCH and args.eval_delay <= (state.epoch or 0)
+        control.should_evaluate |= args.eval_strategy == IntervalStrategy.EPOCH and args.eval_delay <= (
+            state.epoch or 0
+        )
         control.should_save |= args.save_strategy == SaveStrategy.EPOCH
         return control
 
@@ -230,9 +250,7 @@ class EarlyStoppingCallback(TrainerCallback, ExportableState):
         if not args.load_best_model_at_end:
             warn("EarlyStoppingCallback without load_best_model_at_end=True: the run ends with the last weights")
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         metric = kwargs["metrics"].get(metric_name(args))
         if metric is None:
             warn(f"early stopping has no effect: the evaluation has no {metric_name(args)}")

@@ -95,9 +95,7 @@ class TrainerCheckpoints:
         states: dict[str, list[Any]] = {}
         for each in self.stateful():
             states.setdefault(type(each).__name__, []).append(each.state())
-        self.state.stateful_callbacks = {
-            name: found[0] if len(found) == 1 else found for name, found in states.items()
-        }
+        self.state.stateful_callbacks = {name: found[0] if len(found) == 1 else found for name, found in states.items()}
         self.state.save_to_json(folder / STATE)
         if self.args.push_to_hub and self.args.hub_strategy != "end":
             self.push_to_hub(f"Training in progress, step {self.state.global_step}")

@@ -95,7 +95,7 @@ class TrainerEvaluation:
         """Return the loss and the metrics of samples, and log them.
 
         Args:
-            eval_dataset: None means the Trainer's; of a dictionary each is evaluated, with its name in those of metrics.
+            eval_dataset: None means the Trainer's; a dictionary's names become part of those of metrics.
             ignore_keys: results of the model that `compute_metrics` does not get.
             metric_key_prefix: what names of metrics begin with.
         """

@@ -1,4 +1,4 @@
-"""What a Trainer finds out about a model: the names of its labels, and how it computes its loss."""
+"""Rules of a model that a Trainer needs: the names of its labels, the scale of its loss; noise on embeddings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tallow.peft.peft_model import PeftModel
 
 
 class LossRules(NamedTuple):
-    """How a model computes its loss.
+    """The labels of a model, and the scale of its loss.
 
     Attributes:
         arguments: the names of the arguments of its forward.

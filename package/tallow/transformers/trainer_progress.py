@@ -31,25 +31,21 @@ class ProgressCallback(TrainerCallback):
         self.training_bar = progress_bar()(total=state.max_steps, dynamic_ncols=True)
         self.current_step = 0
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         self.training_bar.update(state.global_step - self.current_step)
         self.current_step = state.global_step
 
     def on_prediction_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        loader = kwargs.get("eval_dataloader")
+        loader: Any = kwargs.get("eval_dataloader")
         if has_length(loader):
             if self.prediction_bar is None:
                 leave = self.training_bar is None
                 self.prediction_bar = progress_bar()(total=len(loader), leave=leave, dynamic_ncols=True)
             self.prediction_bar.update(1)
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if self.prediction_bar is not None:
             self.prediction_bar.close()
         self.prediction_bar = None
@@ -101,9 +97,7 @@ class NotebookProgressCallback(TrainerCallback):
         self.rows, self._loss = [], "No log"
         self._show(state)
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         if state.global_step % max(1, state.max_steps // 100) == 0:
             self._show(state)
 
@@ -114,9 +108,7 @@ class NotebookProgressCallback(TrainerCallback):
             if args.eval_strategy == "no":
                 self._add(state, {"Training Loss": self._loss})
 
-    def on_evaluate(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         metrics = {
             name.removeprefix("eval_").replace("_", " ").title().replace("Loss", "Validation Loss"): value
             for name, value in kwargs["metrics"].items()

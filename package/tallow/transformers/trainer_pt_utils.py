@@ -15,8 +15,8 @@ from tallow.core.tensor import Tensor
 from tallow.data.sampler import Sampler
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
-from tallow.nn.normalization import LayerNorm
 from tallow.nn.module import Module
+from tallow.nn.normalization import LayerNorm
 from tallow.transformers.data_collator import IGNORED
 from tallow.transformers.torch_numbers import TorchNumbers
 

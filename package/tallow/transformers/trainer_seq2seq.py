@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+from tallow import transformers
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.tape.modes import no_grad
@@ -28,11 +29,8 @@ class Seq2SeqTrainer(Trainer):
     @staticmethod
     def load_generation_config(gen_config_arg: Any) -> Any:
         """Return a GenerationConfig: a copy of one, or that of a folder or model."""
-        from tallow.transformers.generation import GenerationConfig
-
-        if isinstance(gen_config_arg, GenerationConfig):
-            return deepcopy(gen_config_arg)
-        return GenerationConfig.from_pretrained(gen_config_arg)
+        kind = transformers.GenerationConfig
+        return deepcopy(gen_config_arg) if isinstance(gen_config_arg, kind) else kind.from_pretrained(gen_config_arg)
 
     def evaluate(
         self,

@@ -1,4 +1,4 @@
-"""What training scripts use around the Trainer: seeds, results, kinds of strategies, checkpoints of a folder."""
+"""Parts of training scripts around the Trainer: seeds, results, kinds of strategies, checkpoints of a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Sized
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ PREFIX_CHECKPOINT_DIR = "checkpoint"
 _CHECKPOINT = re.compile(rf"{PREFIX_CHECKPOINT_DIR}-(\d+)")
 
 
-class ExplicitEnum(str, Enum):
+class ExplicitEnum(StrEnum):
     """An enumeration of strings.  Raises: ArgumentError, with the known values, for another one"""
 
     @classmethod
@@ -64,7 +64,7 @@ class SchedulerType(ExplicitEnum):
 
 
 class EvalPrediction:
-    """What `compute_metrics` gets: read it by attribute, by index, or unpack it into predictions and labels.
+    """The argument of `compute_metrics`: read it by attribute, by index, or unpack it into predictions and labels.
 
     Attributes:
         predictions, label_ids: arrays, or tuples of arrays.

@@ -67,12 +67,30 @@ ABSENT = {
     "debug": "leave it out",
 }
 # What changes speed, memory or messages on other machines, and no result: any value is fine.
-WITHOUT_EFFECT = (
-    "average_tokens_across_devices tf32 use_liger_kernel liger_kernel_config torch_empty_cache_steps log_on_each_node "
-    "log_level log_level_replica save_on_each_node ddp_find_unused_parameters ddp_bucket_cap_mb ddp_broadcast_buffers "
-    "ddp_static_graph ddp_backend ddp_timeout local_rank skip_memory_metrics eval_use_gather_object run_name project "
-    "accelerator_config full_determinism"
-).split()
+WITHOUT_EFFECT = [
+    "average_tokens_across_devices",
+    "tf32",
+    "use_liger_kernel",
+    "liger_kernel_config",
+    "torch_empty_cache_steps",
+    "log_on_each_node",
+    "log_level",
+    "log_level_replica",
+    "save_on_each_node",
+    "ddp_find_unused_parameters",
+    "ddp_bucket_cap_mb",
+    "ddp_broadcast_buffers",
+    "ddp_static_graph",
+    "ddp_backend",
+    "ddp_timeout",
+    "local_rank",
+    "skip_memory_metrics",
+    "eval_use_gather_object",
+    "run_name",
+    "project",
+    "accelerator_config",
+    "full_determinism",
+]
 
 
 class _Renames(type):
@@ -98,8 +116,8 @@ class _Renames(type):
 class TrainingArguments(metaclass=_Renames):
     """The arguments of a Trainer: names, defaults and meanings are those of transformers 5.
 
-    Names of version 4, such as `evaluation_strategy`, are taken too. Arguments for other machines, such as `ddp_backend`,
-    are accepted and have no effect.
+    Names of version 4, such as `evaluation_strategy`, are taken too. Arguments for other machines, such as
+    `ddp_backend`, are accepted and have no effect.
 
     Attributes:
         output_dir: the folder of checkpoints.
@@ -269,15 +287,13 @@ class TrainingArguments(metaclass=_Renames):
             )
 
     def _check_best(self) -> None:
-        assert isinstance(self.eval_strategy, Enum)
-        assert isinstance(self.save_strategy, Enum)
-        if self.eval_strategy.value != self.save_strategy.value:
+        evaluates, saves = IntervalStrategy(self.eval_strategy).value, SaveStrategy(self.save_strategy).value
+        if evaluates != saves:
             raise ArgumentError(
-                f"load_best_model_at_end: eval_strategy is {self.eval_strategy.value!r}, and save_strategy "
-                f"{self.save_strategy.value!r}",
+                f"load_best_model_at_end: eval_strategy is {evaluates!r}, and save_strategy {saves!r}",
                 hint="pass the same for both, or save_strategy='best'",
             )
-        if self.eval_strategy == IntervalStrategy.STEPS:
+        if evaluates == "steps":
             shares = [steps < 1 for steps in (self.save_steps, self.eval_steps or 1)]
             ratio = self.save_steps / (self.eval_steps or 1)
             if any(shares) != all(shares) or not math.isclose(ratio, round(ratio)):
@@ -318,12 +334,12 @@ class TrainingArguments(metaclass=_Renames):
 
     @property
     def should_save(self) -> bool:
-        """Whether this process writes checkpoints."""
+        """True: this process writes checkpoints."""
         return True
 
     @property
     def should_log(self) -> bool:
-        """Whether this process logs."""
+        """True: this process logs."""
         return True
 
     def get_warmup_steps(self, num_training_steps: int) -> int:
@@ -346,7 +362,9 @@ class TrainingArguments(metaclass=_Renames):
     def to_sanitized_dict(self) -> dict[str, Any]:
         """Return the arguments, with all but numbers and texts as text."""
         values = {**self.to_dict(), "train_batch_size": self.train_batch_size, "eval_batch_size": self.eval_batch_size}
-        return {name: value if isinstance(value, bool | int | float | str) else str(value) for name, value in values.items()}
+        return {
+            name: value if isinstance(value, bool | int | float | str) else str(value) for name, value in values.items()
+        }
 
     def __repr__(self) -> str:
         lines = "".join(f"{name}={value},\n" for name, value in sorted(self.to_dict().items()))

@@ -193,6 +193,7 @@ def _charsmap(model: SentencePieceModel) -> Entry | None:
 
 
 def read_words(path: Path) -> dict[str, int]:
+    """Return the ids of the tokens in the lines of a file.  Raises: TokenizerError for an empty one"""
     lines = read_lines(path)
     if not lines:
         raise TokenizerError(f"{path} has no tokens", hint=HINT)
@@ -200,6 +201,7 @@ def read_words(path: Path) -> dict[str, int]:
 
 
 def read_merges(path: Path) -> list[list[str]]:
+    """Return the pairs of tokens in the lines of a file.  Raises: TokenizerError for a line that is none"""
     merges = []
     for number, line in enumerate(read_lines(path), 1):
         if line and not line.startswith("#version"):

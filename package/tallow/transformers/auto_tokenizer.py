@@ -73,5 +73,5 @@ def __getattr__(name: str) -> Any:
     """Return the class of a name: `from tallow.transformers.auto_tokenizer import BertTokenizer`."""
     found = tokenizer_class(name) if name.endswith(("Tokenizer", "TokenizerFast")) else None
     if found is None:
-        raise missing(__name__, name)
+        raise missing(__package__ or __name__, name)
     return found

@@ -178,10 +178,11 @@ class BatchEncoding(UserDict[str, Any]):
 
     def word_to_chars(
         self, batch_or_word_index: int, word_index: int | None = None, sequence_index: int = 0
-    ) -> CharSpan:
-        """Return the characters of a word."""
+    ) -> CharSpan | None:
+        """Return the characters of a word; None for a word without tokens."""
         encoding, index = self._place("word_to_chars", batch_or_word_index, word_index)
-        return CharSpan(*encoding.word_to_chars(index, sequence_index))
+        span = encoding.word_to_chars(index, sequence_index)
+        return None if span is None else CharSpan(*span)
 
     def char_to_word(
         self, batch_or_char_index: int, char_index: int | None = None, sequence_index: int = 0

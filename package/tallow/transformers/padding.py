@@ -128,18 +128,17 @@ class Padding(NamedTuple):
         return row
 
 
-def pad(
-    tokenizer: Any,
-    encoded: Any,
-    padding: Any,
-    max_length: int | None,
-    pad_to_multiple_of: int | None,
-    padding_side: str | None,
-    return_attention_mask: bool | None,
-    return_tensors: str | TensorType | None,
-    verbose: bool,
-) -> Any:
-    """Return encoded rows, padded: see `PreTrainedTokenizerBase.pad`."""
+class Fill(NamedTuple):
+    """How rows are padded: the arguments of `pad`."""
+
+    lengths: Lengths
+    multiple: int | None
+    side: str
+    with_mask: bool | None
+
+
+def pad(tokenizer: Any, encoded: Any, fill: Fill, return_tensors: str | TensorType | None) -> Any:
+    """Return encoded rows, padded: see `TokenizersBackend.pad`."""
     if isinstance(encoded, list | tuple) and encoded and isinstance(encoded[0], Mapping):
         encoded = {name: [row[name] for row in encoded] for name in encoded[0]}
     main = tokenizer.model_input_names[0]
@@ -148,32 +147,29 @@ def pad(
         raise ArgumentError(f"pad: no {main!r} in {names}", hint="pass what the tokenizer's call returns")
     column = encoded[main]
     if column is None or (isinstance(column, Sized) and len(column) == 0):
-        return {**encoded, "attention_mask": []} if return_attention_mask else encoded
-    if return_tensors is None:
-        return_tensors = _kind_of(column[0])
+        return {**encoded, "attention_mask": []} if fill.with_mask else encoded
     masks = encoded.get("attention_mask")
     masks = masks if isinstance(masks, list) and masks and getattr(masks[0], "ndim", 0) > 1 else None
     columns = {name: plain(value) for name, value in encoded.items() if name != "attention_mask" or masks is None}
-    lengths = lengths_of(tokenizer, padding, None, max_length, verbose=verbose)
     is_batch = isinstance(columns[main][0], list)
     rows = _rows(columns, len(columns[main])) if is_batch else [columns]
-    length = max(len(row[main]) for row in rows) if lengths.padding is PaddingStrategy.LONGEST else lengths.max_length
-    if length is not None and pad_to_multiple_of:
-        length = -(-length // pad_to_multiple_of) * pad_to_multiple_of
-    wants_mask = (
-        "attention_mask" in tokenizer.model_input_names if return_attention_mask is None else return_attention_mask
-    )
+    wants_mask = "attention_mask" in tokenizer.model_input_names if fill.with_mask is None else fill.with_mask
     step = Padding(
-        None if lengths.padding is PaddingStrategy.DO_NOT_PAD else length,
-        side_of(padding_side or tokenizer.padding_side),
-        wants_mask and masks is None,
-        tokenizer,
+        _length(fill, [len(row[main]) for row in rows]), side_of(fill.side), wants_mask and masks is None, tokenizer
     )
     padded = [step.pad(row) for row in rows]
     data: dict[str, Any] = {name: [row[name] for row in padded] for name in padded[0]} if is_batch else padded[0]
     if masks is not None:
         data["attention_mask"] = tallow.stack(masks) if isinstance(masks[0], Tensor) else np.stack(masks)
-    return BatchEncoding(data, tensor_type=return_tensors)
+    return BatchEncoding(data, tensor_type=_kind_of(column[0]) if return_tensors is None else return_tensors)
+
+
+def _length(fill: Fill, lengths: Sequence[int]) -> int | None:
+    """Return the length of padded rows; None for rows that stay as they are."""
+    if fill.lengths.padding is PaddingStrategy.DO_NOT_PAD:
+        return None
+    length = max(lengths) if fill.lengths.padding is PaddingStrategy.LONGEST else fill.lengths.max_length
+    return -(-length // fill.multiple) * fill.multiple if length is not None and fill.multiple else length
 
 
 def side_of(side: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.text.clean_up import clean_up
 from tallow.transformers.batch_encoding import BatchEncoding
-from tallow.transformers.padding import Lengths, PaddingStrategy, TruncationStrategy, lengths_of, pad, side_of
+from tallow.transformers.padding import Fill, Lengths, PaddingStrategy, TruncationStrategy, lengths_of, pad, side_of
 from tallow.transformers.tensor_types import TensorType, plain
 from tallow.transformers.tokenization_chat import ChatMethods
 from tallow.transformers.tokenization_training import TrainingMethods
@@ -274,8 +274,18 @@ class TokenizersBackend(PreTrainedTokenizerBase):
         **kwargs: Any,
     ) -> Any:
         """Return the `input_ids` of the call with these arguments."""
-        given = {name: value for name, value in locals().items() if name not in ("self", "kwargs")}
-        return self(**given, **kwargs)["input_ids"]
+        return self(
+            text,
+            text_pair,
+            add_special_tokens=add_special_tokens,
+            padding=padding,
+            truncation=truncation,
+            max_length=max_length,
+            stride=stride,
+            padding_side=padding_side,
+            return_tensors=return_tensors,
+            **kwargs,
+        )["input_ids"]
 
     def tokenize(self, text: Any, pair: Any = None, add_special_tokens: bool = False, **kwargs: Any) -> list[str]:
         """Return the tokens of a text.
@@ -308,8 +318,9 @@ class TokenizersBackend(PreTrainedTokenizerBase):
 
         Raises:  ArgumentError without `input_ids`, and as the call does
         """
-        given = {name: value for name, value in locals().items() if name not in ("self", "encoded_inputs")}
-        return pad(self, encoded_inputs, **given)
+        lengths = lengths_of(self, padding, None, max_length, verbose=verbose)
+        fill = Fill(lengths, pad_to_multiple_of, padding_side or self.padding_side, return_attention_mask)
+        return pad(self, encoded_inputs, fill, return_tensors)
 
     # ---- back to text
 
@@ -462,6 +473,7 @@ class TokenizersBackend(PreTrainedTokenizerBase):
 
 
 PreTrainedTokenizerFast = TokenizersBackend
+PreTrainedTokenizer = PreTrainedTokenizerBase  # the name of tokenizers written in Python, of which there are none here
 
 
 def _batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], bool]:

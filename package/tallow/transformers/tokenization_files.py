@@ -16,6 +16,7 @@ from tallow.errors import ArgumentError, TokenizerError
 from tallow.hub import local_folder
 from tallow.io.atomic import atomic_write
 from tallow.io.gguf import GGUF
+from tallow.lazy_names import missing
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.tokenizer import check_patterns
 from tallow.text.tokenizer_classes import CLASSES, INPUTS, TokenizerClass
@@ -40,6 +41,12 @@ def library() -> ModuleType:
 
         return stand_in
     return tokenizers
+
+
+def __getattr__(name: str) -> Any:
+    if name == "AddedToken":
+        return library().AddedToken
+    raise missing(__name__, name)
 
 
 class FileMethods(SpecialTokens):

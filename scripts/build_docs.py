@@ -103,7 +103,7 @@ MENUS = {
     "Tensors and layers": CORE,
     "Models and files": ABOVE,
     "Keras": ("tallow.keras", *(f"tallow.keras.{name}" for name in KERAS)),
-    "transformers": ("tallow.transformers",),
+    "transformers": ("tallow.transformers", "tallow.transformers.pipelines"),
 }
 # The target of a link in Markdown, without its anchor.
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

@@ -214,6 +214,7 @@ LAZY = {  # imported at first use
     "nn": "tallow.nn",
     "optim": "tallow.optim",
     "peft": "tallow.peft",
+    "pipeline": "tallow.transformers.pipelines.factory:pipeline",
     "random": "tallow.random",
     "save": "tallow.io:save",
     "save_checkpoint": "tallow.io:save_checkpoint",

@@ -9,14 +9,16 @@ from typing import Any
 
 from tallow.errors import MissingNameError
 
-PEERS = {"tallow.keras": "Keras", "tallow.transformers": "transformers"}  # whose names a package has
+
+def import_name(target: str) -> Any:
+    """Return what "tallow.io:load" or, for a module, "tallow.io" names."""
+    home, _, attribute = target.partition(":")
+    value = importlib.import_module(home)
+    return getattr(value, attribute) if attribute else value
 
 
 def names_of(
-    module: str,
-    lazy: Mapping[str, str] | None = None,
-    registry: Mapping[str, Any] | None = None,
-    rule: Callable[[str], str | None] | None = None,
+    module: str, lazy: Mapping[str, str] | None = None, registry: Mapping[str, Any] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a module: `__getattr__, __dir__ = names_of(__name__)`.
 
@@ -24,7 +26,6 @@ def names_of(
         lazy: name -> target, written as entry points are: "tallow.io:load", or "tallow.io" for a module. The target is
             imported at the first use of the name.
         registry: further names and their values. It may grow while the program runs.
-        rule: returns the target of a name that no table lists, such as one of a family; None for other names.
 
     Raises:  (the `__getattr__`) MissingNameError for any other name
     """
@@ -34,13 +35,9 @@ def names_of(
     def get(name: str) -> Any:
         if name in registry:
             return registry[name]
-        target = lazy.get(name) or (rule(name) if rule is not None else None)
-        if target is None:
+        if name not in lazy:
             raise missing(module, name)
-        home, _, attribute = target.partition(":")
-        value = importlib.import_module(home)
-        if attribute:
-            value = getattr(value, attribute)
+        value = import_name(lazy[name])
         vars(sys.modules[module])[name] = value  # so that Python does not call `__getattr__` for this name again
         return value
 
@@ -54,6 +51,6 @@ def names_of(
 
 def missing(module: str, name: str) -> MissingNameError:
     """Return the error for a name that a module does not have."""
-    peer = PEERS.get(".".join(module.split(".")[:2]), "PyTorch")
+    peer = "Keras" if module.startswith("tallow.keras") else "PyTorch"
     hint = f"tallow may not support this {peer} name yet; see dir({module})"
     return MissingNameError(f"module {module!r} has no attribute {name!r}", hint=hint)

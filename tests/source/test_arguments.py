@@ -34,6 +34,9 @@ UNUSED: dict[str, dict[str, str]] = {
         "functions.top_level.*_norm": "cudnn_enabled",
         "func.jacfwd": "randomness",
         "sparse.check_sparse_tensor_invariants": "enable",
+        "transformers.pipelines.base.Pipeline.__*__": "dtype torch_dtype num_workers",
+        "transformers.pipelines.factory.pipeline": "use_fast",
+        "transformers.pipelines.speech_recognition.*": "ignore_warning",
         "sparse.creation.*": "pin_memory check_invariants",
         "sparse.shapes.c*": "non_blocking memory_format",
         "functions.casting.type": "non_blocking",
@@ -108,6 +111,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "ops.*": "dtype",
     },
     "the caller gives the same to all of them: a table of functions, a hook of a base class": {
+        "transformers.pipelines.built_in.WordVectors.forward": "masks",
+        "cli.*": "arguments parser",
         "compat.packages.PackageFinder.find_spec": "path target",
         "compat.stand_in.TorchFinder.find_spec": "path target",
         "data.collate.collate_*": "collate_fn_map",

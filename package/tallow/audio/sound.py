@@ -110,6 +110,17 @@ def _mixed(wav: WavReader, wanted_hz: int) -> Generator[Floats, None, None]:
         yield block @ weights
 
 
+def resample(samples: Floats, from_hz: int, to_hz: int) -> Floats:
+    """Return samples at another rate.
+
+    Shapes:  samples (N,) -> about (N * to_hz / from_hz,)
+    Raises:  MissingPackageError without the package soxr, where the rates differ
+    """
+    if from_hz == to_hz:
+        return samples
+    return np.concatenate([*_resample(iter([np.asarray(samples, np.float32)]), from_hz, to_hz)])
+
+
 def _resample(blocks: Iterator[Floats], from_hz: int, to_hz: int) -> Iterator[Floats]:
     try:
         import soxr  # optional: the extra `audio`

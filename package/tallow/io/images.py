@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,8 +48,20 @@ def read_image(path: str | os.PathLike[str]) -> Any:
              checked before they are decoded; of an animation or several pages only the first is;
              MissingPackageError; OSError
     """
-    name = os.fspath(path)
-    with open(path, "rb", opener=regular) as file, decoded(file, name, "read_image") as picture:
+    with open(path, "rb", opener=regular) as file:
+        return _read(file, os.fspath(path), "read_image")
+
+
+def decode_image(data: bytes, name: str = "the image in memory") -> Any:
+    """Return the image that a file's bytes hold; as `read_image`.
+
+    Args:  name: of the file, in errors
+    """
+    return _read(io.BytesIO(data), name, "decode_image")
+
+
+def _read(file: BinaryIO, name: str, caller: str) -> Any:
+    with decoded(file, name, caller) as picture:
         return _eight_bits(_upright(picture), name).convert("RGB")
 
 

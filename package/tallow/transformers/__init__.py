@@ -15,8 +15,6 @@ from tallow.lazy_names import names_of
 
 # The modules that define the names.
 HOMES = {
-    "auto_tokenizer": "AutoTokenizer",
-    "batch_encoding": "BatchEncoding CharSpan TokenSpan",
     "modeling_outputs": (
         "BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling "
         "BaseModelOutputWithPastAndCrossAttentions BaseModelOutputWithPoolingAndCrossAttentions "
@@ -38,16 +36,19 @@ HOMES = {
         "get_linear_schedule_with_warmup get_polynomial_decay_schedule_with_warmup get_reduce_on_plateau_schedule "
         "get_scheduler get_wsd_schedule"
     ),
+    "pipelines": (
+        "AggregationStrategy AutomaticSpeechRecognitionPipeline ChunkPipeline FeatureExtractionPipeline "
+        "FillMaskPipeline ImageClassificationPipeline ImageFeatureExtractionPipeline NerPipeline Pipeline "
+        "QuestionAnsweringPipeline SummarizationPipeline Text2TextGenerationPipeline TextClassificationPipeline "
+        "TextGenerationPipeline TokenClassificationPipeline TranslationPipeline ZeroShotClassificationPipeline "
+        "ZeroShotImageClassificationPipeline pipeline"
+    ),
     "trainer": "Trainer",
     "trainer_callback": ("DefaultFlowCallback EarlyStoppingCallback TrainerCallback TrainerControl TrainerState"),
     "trainer_progress": "PrinterCallback ProgressCallback",
     "trainer_seq2seq": "Seq2SeqTrainer",
     "trainer_utils": "EvalPrediction IntervalStrategy SchedulerType enable_full_determinism set_seed",
     "training_args": "Seq2SeqTrainingArguments TrainingArguments",
-    "padding": "PaddingStrategy TruncationStrategy",
-    "tensor_types": "TensorType",
-    "tokenization": "PreTrainedTokenizer PreTrainedTokenizerBase PreTrainedTokenizerFast TokenizersBackend",
-    "tokenization_files": "AddedToken",
 }
 _MODULES = {home: f"tallow.transformers.{home}" for home in HOMES}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
@@ -55,12 +56,4 @@ _LAZY |= _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __all__ = list(_LAZY)
 
-
-def _by_rule(name: str) -> str | None:
-    """Return the target of a name such as BertTokenizerFast, which no table lists."""
-    if name.endswith(("Tokenizer", "TokenizerFast")):
-        return f"tallow.transformers.auto_tokenizer:{name}"
-    return None
-
-
-__getattr__, __dir__ = names_of(__name__, _LAZY, rule=_by_rule)
+__getattr__, __dir__ = names_of(__name__, _LAZY)

@@ -28,7 +28,7 @@ from tallow.generation.prompt_cache import PromptCache
 from tallow.generation.sampling import Sample, Sampler, greedy
 from tallow.generation.sequence import Choice, LanguageModel, generate, generate_with_logprobs
 from tallow.generation.slots import Slots, open_slots
-from tallow.generation.speculative import speculate
+from tallow.generation.speculative import PromptLookup, speculate
 from tallow.generation.streaming import ByteTokenizer, decode_stream, until
 from tallow.generation.timing import timed
 from tallow.lazy_names import names_of
@@ -43,6 +43,7 @@ __all__ = [
     "LogitsProcessor",
     "PresencePenalty",
     "PromptCache",
+    "PromptLookup",
     "RepetitionPenalty",
     "Sample",
     "Sampler",

@@ -30,31 +30,46 @@ def keep_top_h(scores_V: Weights, top_h: float) -> Weights:
     return kept_V
 
 
-def keep_typical(weights_N: Weights, mass: float) -> Weights:
-    """Keep the tokens whose information is nearest to the entropy, up to the first whose running sum reaches `mass`."""
+def keep_top_p(weights_N: Weights, top_p: float, least: int = 1) -> Weights:
+    """Keep the fewest tokens, the likeliest, whose running sum reaches `top_p`, but at least `least`."""
+    order_N = np.argsort(weights_N, kind="stable")
+    running_N = (weights_N[order_N] / weights_N.sum()).astype(np.float32).cumsum()  # float32 as in transformers
+    dropped = int((running_N <= np.float32(1 - top_p)).sum())
+    kept_N = weights_N.copy()
+    kept_N[order_N[: max(0, min(dropped, len(order_N) - least))]] = 0
+    return kept_N
+
+
+def keep_typical(weights_N: Weights, mass: float, least: int = 1) -> Weights:
+    """Keep the tokens whose information is nearest to the entropy, up to the first whose running sum reaches `mass`,
+    but at least `least`.
+    """
     probabilities_N = weights_N / weights_N.sum()
     with np.errstate(divide="ignore"):
         information_N = -np.log(probabilities_N)
     distance_N = np.abs(information_N - _entropy_terms(weights_N).sum())
     order_N = np.argsort(distance_N, kind="stable")
-    last = int((probabilities_N[order_N].cumsum() < mass).sum())
+    last = max(int((probabilities_N[order_N].cumsum() < mass).sum()), least - 1)
     furthest = distance_N[order_N[min(last, len(order_N) - 1)]]
     return np.where(distance_N <= furthest, weights_N, 0.0)
 
 
-def keep_above_epsilon(weights_N: Weights, epsilon: float) -> Weights:
-    """Keep the tokens with a probability of at least `epsilon`, and the likeliest."""
-    return _keep_above(weights_N, epsilon)
+def keep_above_epsilon(weights_N: Weights, epsilon: float, least: int = 1) -> Weights:
+    """Keep the tokens with a probability of at least `epsilon`, and the `least` likeliest."""
+    return keep_above(weights_N, epsilon * weights_N.sum(), least)
 
 
-def keep_above_eta(weights_N: Weights, eta: float) -> Weights:
-    """Keep the tokens with a probability of at least min(η, √η exp(-entropy)), and the likeliest."""
-    return _keep_above(weights_N, min(eta, np.sqrt(eta) * np.exp(-_entropy_terms(weights_N).sum())))
+def keep_above_eta(weights_N: Weights, eta: float, least: int = 1) -> Weights:
+    """Keep the tokens with a probability of at least min(η, √η exp(-entropy)), and the `least` likeliest."""
+    threshold = min(eta, np.sqrt(eta) * np.exp(-_entropy_terms(weights_N).sum()))
+    return keep_above(weights_N, threshold * weights_N.sum(), least)
 
 
-def _keep_above(weights_N: Weights, least: float) -> Weights:
-    threshold = min(least * weights_N.sum(), weights_N.max())
-    return np.where(weights_N < threshold, 0.0, weights_N)
+def keep_above(weights_N: Weights, threshold: float, least: int = 1) -> Weights:
+    """Keep the weights of at least `threshold`, and the `least` largest."""
+    count = min(least, len(weights_N))
+    largest = weights_N.max() if count == 1 else np.partition(weights_N, -count)[-count]
+    return np.where(weights_N < min(threshold, largest), 0.0, weights_N)
 
 
 def _entropy_terms(weights_N: Weights) -> Weights:

@@ -59,6 +59,7 @@ LATE = {
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.text.tokenizer_engines", "tallow.text.charsmap"): "pages start without it",
+    ("tallow.transformers.generation.streamers", "asyncio"): "slow to import; only for asynchronous streamers",
     ("tallow.models.text_generation", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",
     ("tallow.cli.serve", "tallow.cli.divided"): "one process starts without it, 100 ms sooner",

@@ -12,9 +12,11 @@ Names, arguments, defaults and results are those of transformers; the computatio
 from __future__ import annotations
 
 from tallow.lazy_names import names_of
+from tallow.transformers.generation import LAZY as _GENERATION
 
 # The modules that define the names.
 HOMES = {
+    "cache_utils": "Cache DynamicCache EncoderDecoderCache QuantizedCache StaticCache",
     "modeling_outputs": (
         "BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling "
         "BaseModelOutputWithPastAndCrossAttentions BaseModelOutputWithPoolingAndCrossAttentions "
@@ -50,9 +52,9 @@ HOMES = {
     "trainer_utils": "EvalPrediction IntervalStrategy SchedulerType enable_full_determinism set_seed",
     "training_args": "Seq2SeqTrainingArguments TrainingArguments",
 }
-_MODULES = {home: f"tallow.transformers.{home}" for home in HOMES}
+_MODULES = {home: f"tallow.transformers.{home}" for home in (*HOMES, "generation")}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
-_LAZY |= _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
+_LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __all__ = list(_LAZY)
 

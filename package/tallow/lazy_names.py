@@ -9,6 +9,8 @@ from typing import Any
 
 from tallow.errors import MissingNameError
 
+PEERS = {"tallow.keras": "Keras", "tallow.transformers": "transformers"}  # whose names a package has
+
 
 def import_name(target: str) -> Any:
     """Return what "tallow.io:load" or, for a module, "tallow.io" names."""
@@ -18,7 +20,10 @@ def import_name(target: str) -> Any:
 
 
 def names_of(
-    module: str, lazy: Mapping[str, str] | None = None, registry: Mapping[str, Any] | None = None
+    module: str,
+    lazy: Mapping[str, str] | None = None,
+    registry: Mapping[str, Any] | None = None,
+    rule: Callable[[str], str | None] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a module: `__getattr__, __dir__ = names_of(__name__)`.
 
@@ -26,6 +31,7 @@ def names_of(
         lazy: name -> target, written as entry points are: "tallow.io:load", or "tallow.io" for a module. The target is
             imported at the first use of the name.
         registry: further names and their values. It may grow while the program runs.
+        rule: returns the target of a name that no table lists, such as one of a family; None for other names.
 
     Raises:  (the `__getattr__`) MissingNameError for any other name
     """
@@ -35,9 +41,10 @@ def names_of(
     def get(name: str) -> Any:
         if name in registry:
             return registry[name]
-        if name not in lazy:
+        target = lazy.get(name) or (rule(name) if rule is not None else None)
+        if target is None:
             raise missing(module, name)
-        value = import_name(lazy[name])
+        value = import_name(target)
         vars(sys.modules[module])[name] = value  # so that Python does not call `__getattr__` for this name again
         return value
 
@@ -51,6 +58,6 @@ def names_of(
 
 def missing(module: str, name: str) -> MissingNameError:
     """Return the error for a name that a module does not have."""
-    peer = "Keras" if module.startswith("tallow.keras") else "PyTorch"
+    peer = PEERS.get(".".join(module.split(".")[:2]), "PyTorch")
     hint = f"tallow may not support this {peer} name yet; see dir({module})"
     return MissingNameError(f"module {module!r} has no attribute {name!r}", hint=hint)

@@ -43,7 +43,7 @@ class ChatTemplate:
             raise TokenizerError(f"{name} has {len(source)} characters; the maximum is {MAX_SOURCE}")
         self.source = source
         self.name = name
-        self._tokens = dict(tokens or {})
+        self.tokens = dict(tokens or {})
         self._budget = Budget()
         self._lock = threading.Lock()  # a server's threads share a template, but a budget counts one rendering
         try:
@@ -52,8 +52,9 @@ class ChatTemplate:
             raise MissingPackageError("jinja2", name, "text") from error
         from tallow.text.template_sandbox import Sandbox  # needs jinja2
 
+        self._sandbox = Sandbox(self._budget)
         try:
-            self._template = Sandbox(self._budget).compile_template(source)
+            self._template = self._sandbox.compile_template(source)
         except jinja2.TemplateSyntaxError as error:
             raise TokenizerError(f"{name}, line {error.lineno}: {error.message}"[:MAX_MESSAGE]) from error
         except (RecursionError, MemoryError) as error:
@@ -71,7 +72,28 @@ class ChatTemplate:
         continue_final_message: bool | str = False,
         **variables: Any,
     ) -> str:
-        """Return the text of a conversation.
+        """Return the text of a conversation; see `render_marked`, which has the same arguments."""
+        rendered, _ = self.render_marked(
+            messages,
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            **variables,
+        )
+        return rendered
+
+    def render_marked(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any] | Callable[..., Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool | str = False,
+        **variables: Any,
+    ) -> tuple[str, list[tuple[int, int]]]:
+        """Return the text of a conversation, and where the answers are that the template marks by {% generation %}.
 
         The template sees messages without the keys whose value is None, and reasoning under the names
         `reasoning_content` and `thinking`, whichever of these or `reasoning` a message has, as in transformers.
@@ -108,14 +130,17 @@ class ChatTemplate:
             end = mark_end(data["messages"], field, self.source)
         with self._lock:
             self._budget.begin(len(text), data)
+            self._sandbox.written, self._sandbox.answers = 0, []
             rendered = self._render({**data, "add_generation_prompt": add_generation_prompt})
-        return rendered if end is None else cut_at_mark(rendered, end)
+            answers = self._sandbox.answers
+        return rendered if end is None else cut_at_mark(rendered, end), answers
 
     def _render(self, data: dict[str, Any]) -> str:
         parts = []
         try:
-            for part in self._template.generate({**self._tokens, **data}):
+            for part in self._template.generate({**self.tokens, **data}):
                 self._budget.make(len(part))
+                self._sandbox.written += len(part)
                 parts.append(part)
         except TokenizerError:
             raise

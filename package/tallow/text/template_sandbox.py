@@ -49,7 +49,7 @@ from tallow.text.template_methods import (
     is_key,
     is_plain,
 )
-from tallow.text.template_tree import Rewriter
+from tallow.text.template_tree import Rewriter, hidden
 
 MAX_TOKENS = 3000  # of one expression or statement; the longest known have about 300
 MAX_BITS = 2048  # of a number
@@ -108,7 +108,7 @@ class Global:
 
 
 class Generation(ext.Extension):
-    """The tag {% generation %}, which marks answers for training; it has no effect here."""
+    """The tag {% generation %}, which marks answers for training: the sandbox records where they are in the text."""
 
     tags = {"generation"}  # noqa: RUF012 - Jinja's interface
 
@@ -116,7 +116,8 @@ class Generation(ext.Extension):
         """Parse the tag and its body."""
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return nodes.Scope(body, lineno=line)
+        begin, end = (nodes.ExprStmt(hidden(name, nodes.Const(None), line), lineno=line) for name in ("begin", "end"))
+        return nodes.Scope([begin, *body, end], lineno=line)
 
 
 class Formatter(Field, sandbox.SandboxedFormatter):
@@ -128,7 +129,12 @@ class EscapedFormatter(EscapedField, sandbox.SandboxedEscapeFormatter):
 
 
 class Sandbox(sandbox.ImmutableSandboxedEnvironment):
-    """Jinja environment of one template, whose operations pay from `budget`."""
+    """Jinja environment of one template, whose operations pay from `budget`.
+
+    Attributes:
+        written: the characters of a rendering so far; whoever renders counts them.
+        answers: where the texts that the template marks as answers begin and end.
+    """
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%", "**"))
 
@@ -143,13 +149,15 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
             cache_size=0,
         )
         self._budget = budget
+        self.written = 0
+        self.answers: list[tuple[int, int]] = []
         self.concat: Any = lambda parts: budget.join("", list(parts))
         own = Filters(self, budget)
         # The spaces keep templates from using these names; `map` and `select` look names up in `own`.
-        hidden = {" step": budget.step, " text": self._concatenate, " slice": self._slice, " spread": self._spread}
-        hidden |= {" key": self._key, " weighed": self._weighed}
-        hidden |= {f" {name}": self._comparison(name) for name in _COMPARE}
-        self.filters = {**own.table, **hidden}
+        inner = {" step": budget.step, " text": self._concatenate, " slice": self._slice, " spread": self._spread}
+        inner |= {" key": self._key, " weighed": self._weighed, " begin": self._begin, " end": self._end}
+        inner |= {f" {name}": self._comparison(name) for name in _COMPARE}
+        self.filters = {**own.table, **inner}
         self.tests = own.tests  # type: ignore[assignment]
         functions: dict[str, Callable[..., Any]] = {
             "range": sandbox.safe_range,
@@ -402,6 +410,12 @@ class Sandbox(sandbox.ImmutableSandboxedEnvironment):
     def _print(self, context: Any, value: Any) -> str:
         """Return the text of {{ value }}."""
         return self._budget.text(value)
+
+    def _begin(self, _: None) -> None:
+        self.answers.append((self.written, self.written))
+
+    def _end(self, _: None) -> None:
+        self.answers[-1] = (self.answers[-1][0], self.written)
 
     def _concatenate(self, parts: list[Any]) -> str:
         """Return a ~ b ~ c."""

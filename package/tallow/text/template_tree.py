@@ -40,7 +40,7 @@ class Rewriter:
         for i, node in enumerate(body):
             body[i], count = self._visit(node, depth)
             total += count
-        return [nodes.ExprStmt(_hidden("step", nodes.Const(total), line), lineno=line), *body]
+        return [nodes.ExprStmt(hidden("step", nodes.Const(total), line), lineno=line), *body]
 
     def _visit(self, node: nodes.Node, depth: int) -> tuple[nodes.Node, int]:
         """Return a node's replacement and the number of nodes that run with it; nested lists pay for themselves."""
@@ -71,35 +71,35 @@ class Rewriter:
         line = node.lineno
         if isinstance(node, nodes.For) and node.test is not None:
             # The test also runs for items that the body skips.
-            node.test = nodes.And(_hidden("step", nodes.Const(count), line), node.test, lineno=line)
+            node.test = nodes.And(hidden("step", nodes.Const(count), line), node.test, lineno=line)
         elif isinstance(node, nodes.Call | nodes.Filter | nodes.Test):
             if node.dyn_args is not None:
-                node.dyn_args = _hidden("spread", node.dyn_args, line)
+                node.dyn_args = hidden("spread", node.dyn_args, line)
             if node.dyn_kwargs is not None:
-                node.dyn_kwargs = _hidden("spread", node.dyn_kwargs, line)
+                node.dyn_kwargs = hidden("spread", node.dyn_kwargs, line)
         elif isinstance(node, nodes.Pair):
             if not (isinstance(node.key, nodes.Const) and isinstance(node.key.value, str)):
-                node.key = _hidden("key", node.key, line)
+                node.key = hidden("key", node.key, line)
         elif isinstance(node, nodes.Concat):
-            return _hidden("text", nodes.List(node.nodes, lineno=line), line)
+            return hidden("text", nodes.List(node.nodes, lineno=line), line)
         elif isinstance(node, nodes.Compare):
             return self._replace_comparison(node)
         elif isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
             parts = (node.arg.start, node.arg.stop, node.arg.step)
-            return _hidden("slice", node.node, line, *(part or nodes.Const(None) for part in parts))
+            return hidden("slice", node.node, line, *(part or nodes.Const(None) for part in parts))
         return node
 
     def _replace_comparison(self, node: nodes.Compare) -> nodes.Expr:
         if len(node.ops) == 1:
-            return _hidden(node.ops[0].op, node.expr, node.lineno, node.ops[0].expr)
+            return hidden(node.ops[0].op, node.expr, node.lineno, node.ops[0].expr)
         if any(part.op in ("in", "notin") for part in node.ops):
             raise jinja2.TemplateSyntaxError("a chain of comparisons with `in`", node.lineno)
-        node.expr = _hidden("weighed", node.expr, node.lineno)
+        node.expr = hidden("weighed", node.expr, node.lineno)
         for part in node.ops:
-            part.expr = _hidden("weighed", part.expr, node.lineno)
+            part.expr = hidden("weighed", part.expr, node.lineno)
         return node
 
 
-def _hidden(name: str, value: nodes.Expr, line: int, *arguments: nodes.Expr) -> nodes.Filter:
+def hidden(name: str, value: nodes.Expr, line: int, *arguments: nodes.Expr) -> nodes.Filter:
     """Return a call of a function that templates cannot name."""
     return nodes.Filter(value, f" {name}", list(arguments), [], None, None, lineno=line)

@@ -10,7 +10,7 @@ Source: transformers 5.23, `models/*/tokenization_*.py` and `models/auto/tokeniz
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -44,6 +44,8 @@ from tallow.text.tokenizer_steps import (
     xlnet,
 )
 
+INPUTS = ("input_ids", "attention_mask")
+WITH_SEGMENTS = ("input_ids", "token_type_ids", "attention_mask")
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -59,6 +61,8 @@ class TokenizerClass:
         extra: returns more special tokens for a config, where a folder names none.
         pieces: returns its vocabulary for a SentencePiece model.
         mask: how its mask token differs from a plain one.
+        pad_type: the segment of padding.
+        inputs: what its models take.
     """
 
     model: str
@@ -70,6 +74,7 @@ class TokenizerClass:
     pieces: Callable[[SentencePieceModel, Mapping[str, str], Mapping[str, Any]], Scored] = piece_vocabularies.plain
     mask: Mapping[str, bool] = field(default_factory=dict)
     pad_type: int = 0
+    inputs: tuple[str, ...] = INPUTS
 
 
 def tokens(names: str) -> dict[str, str]:
@@ -89,12 +94,17 @@ _T5 = tokens("eos </s> unk <unk> pad <pad>")
 _LEFT = {"lstrip": True}
 _NOT_USED = ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED")
 _COHERE = "unk <UNK> bos <BOS_TOKEN> eos <|END_OF_TURN_TOKEN|> pad <PAD> cls <CLS> sep <SEP> mask <MASK_TOKEN>"
+_BERT = TokenizerClass(
+    "WordPiece",
+    tokens("unk [UNK] sep [SEP] pad [PAD] cls [CLS] mask [MASK]"),
+    word_pieces,
+    BERT_MARKS,
+    inputs=WITH_SEGMENTS,
+)
 
 CLASSES = {
     "AlbertTokenizer": TokenizerClass("Unigram", _CLS | tokens("unk <unk> pad <pad>"), albert, BERT_MARKS),
-    "BertTokenizer": TokenizerClass(
-        "WordPiece", tokens("unk [UNK] sep [SEP] pad [PAD] cls [CLS] mask [MASK]"), word_pieces, BERT_MARKS
-    ),
+    "BertTokenizer": _BERT,
     "CLIPTokenizer": TokenizerClass("BPE", _QWEN | tokens("bos <|startoftext|>"), clip, marks_of_roberta("bos", "eos")),
     "CamembertTokenizer": TokenizerClass(
         "Unigram",
@@ -109,9 +119,10 @@ CLASSES = {
     "CodeLlamaTokenizer": TokenizerClass("BPE", _PIECES, code_llama, padding_side="left"),
     "CohereTokenizer": TokenizerClass("BPE", tokens(_COHERE), bytes_of_words(_NFC, digits=True), padding_side="left"),
     "DebertaTokenizer": TokenizerClass(
-        "BPE", _CLS, bytes_of_words(), template("cls A sep", "cls A sep sep B sep"), mask=_LEFT
+        "BPE", _CLS, bytes_of_words(), template("cls A sep", "cls A sep sep B sep"), mask=_LEFT, inputs=WITH_SEGMENTS
     ),
-    "DebertaV2Tokenizer": TokenizerClass("Unigram", _CLS, deberta_v2, BERT_MARKS),
+    "DebertaV2Tokenizer": TokenizerClass("Unigram", _CLS, deberta_v2, BERT_MARKS, inputs=WITH_SEGMENTS),
+    "DistilBertTokenizer": replace(_BERT, inputs=INPUTS),
     "GPT2Tokenizer": TokenizerClass("BPE", _GPT2, bytes_of_words()),
     "GPTNeoXTokenizer": TokenizerClass("BPE", _GPT2 | tokens("pad <|padding|>"), bytes_of_words(_NFC), added_ends),
     "GemmaTokenizer": TokenizerClass(
@@ -176,8 +187,7 @@ CLASSES = {
 
 # Other names of these classes: whole ones before "Tokenizer".
 _SAME = {
-    "Bert": "ConvBert DPRContextEncoder DPRQuestionEncoder DPRReader DistilBert Electra LayoutLM Lxmert MobileBert "
-    "SqueezeBert",
+    "Bert": "ConvBert DPRContextEncoder DPRQuestionEncoder DPRReader Electra LayoutLM Lxmert MobileBert SqueezeBert",
     "Roberta": "Bart LED Longformer Mvp",
     "T5": "MT5",
 }
@@ -219,8 +229,8 @@ _TYPES = {
 _OVER_NAMES = ("qwen2", "qwen3_5", "qwen3_5_moe", "qwen3_5_moe_text", "qwen4_exp", "hyperclovax_vision_v2")
 
 
-def class_of(named: str | None, model_type: str | None, has_bytes: bool) -> TokenizerClass | None:
-    """Return the class of a folder; None for one whose steps are in its `tokenizer.json`.
+def class_name(named: str | None, model_type: str | None, has_bytes: bool) -> str:
+    """Return the name of the class of a folder, as in CLASSES; "" for one whose steps are in its `tokenizer.json`.
 
     Args:
         named: the entry `tokenizer_class`.
@@ -233,8 +243,15 @@ def class_of(named: str | None, model_type: str | None, has_bytes: bool) -> Toke
     elif registered == "" or (named.removesuffix("Fast") == "LlamaTokenizer" and has_bytes):
         name = ""
     else:
-        name = registered if registered and model_type in _OVER_NAMES else named.removesuffix("Fast")
-    return CLASSES.get(ALIASES.get(name, name))
+        name = registered if registered and model_type in _OVER_NAMES else named
+    return known_name(name)
+
+
+def known_name(name: str) -> str:
+    """Return the name in CLASSES for a class, or for another name of it; "" for an unknown one."""
+    name = name.removesuffix("Fast")
+    name = ALIASES.get(name, name)
+    return name if name in CLASSES else ""
 
 
 def _class_of_type(model_type: str) -> str | None:

@@ -77,10 +77,10 @@ def convert(
     marked: list[Entry] = []
     if files[0].name in WORDS:
         kind = kind if kind is not None and kind.model == "WordPiece" else CLASSES["BertTokenizer"]
-        model: Entry = {"type": kind.model, "vocab": _read_words(files[0])}
+        model: Entry = {"type": kind.model, "vocab": read_words(files[0])}
     elif files[0].name in MERGES:
         kind = kind if kind is not None and kind.model == "BPE" else CLASSES["GPT2Tokenizer"]
-        model = {"type": kind.model, "vocab": read_ids(files[0]), "merges": _read_merges(files[1])}
+        model = {"type": kind.model, "vocab": read_ids(files[0]), "merges": read_merges(files[1])}
     else:
         pieces = parse_model(read_bytes(files[0]), name)
         kind = kind if kind is not None and kind.model == _kind_of(pieces) else class_of_pieces(pieces)
@@ -192,14 +192,16 @@ def _charsmap(model: SentencePieceModel) -> Entry | None:
     return {"type": "Precompiled", "precompiled_charsmap": table} if table else None
 
 
-def _read_words(path: Path) -> dict[str, int]:
+def read_words(path: Path) -> dict[str, int]:
+    """Return the ids of the tokens in the lines of a file.  Raises: TokenizerError for an empty one"""
     lines = read_lines(path)
     if not lines:
         raise TokenizerError(f"{path} has no tokens", hint=HINT)
     return {line.rstrip(): i for i, line in enumerate(lines)}
 
 
-def _read_merges(path: Path) -> list[list[str]]:
+def read_merges(path: Path) -> list[list[str]]:
+    """Return the pairs of tokens in the lines of a file.  Raises: TokenizerError for a line that is none"""
     merges = []
     for number, line in enumerate(read_lines(path), 1):
         if line and not line.startswith("#version"):

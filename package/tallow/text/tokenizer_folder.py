@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import CheckpointError, TokenizerError
 from tallow.io.json_object import parse_object
-from tallow.text.tokenizer_classes import NAMED, TokenizerClass, class_of
+from tallow.text.tokenizer_classes import CLASSES, NAMED, TokenizerClass, class_name, known_name
 from tallow.text.tokenizer_conversion import SETS, VOCABULARIES, convert
 from tallow.text.tokenizer_files import MAX_DEPTH, as_id, read_ids, read_object, read_text
 from tallow.text.tokenizer_steps import Entry, Folder, added_ends
@@ -42,15 +42,23 @@ class TokenizerFiles(NamedTuple):
         path: of its `tokenizer.json`, or of the folder if it has none.
         entries: of a `tokenizer.json` with the steps of the class and all added tokens.
         config: entries of a `tokenizer_config.json`, with the special tokens as strings.
+        name: of its class, as in `tokenizer_classes.CLASSES`; "" for one with the steps of the file.
     """
 
     path: Path
     entries: dict[str, Any]
     config: dict[str, Any]
+    name: str = ""
 
 
-def read_folder(folder: str | Path) -> TokenizerFiles:
+def read_folder(
+    folder: str | Path, *, settings: Mapping[str, Any] | None = None, named: str | None = None
+) -> TokenizerFiles:
     """Return the tokenizer of a folder, or of the folder that a `tokenizer.json` lies in.
+
+    Args:
+        settings: entries that replace those of `tokenizer_config.json`.
+        named: the class, or "" for the steps of the file; None means the class that the folder names.
 
     Raises:  TokenizerError if a file is missing or malformed
     """
@@ -61,9 +69,9 @@ def read_folder(folder: str | Path) -> TokenizerFiles:
     legacy = _legacy_files(folder, config)
     for name in ADDED_ENDS if path.exists() else ():  # the post-processor has them
         config.pop(name, None)
-    model = _read(folder / MODEL_CONFIG)
-    named = config.get("tokenizer_class") or model.get("tokenizer_class")
-    kind = class_of(_text(named), _text(model.get("model_type")), has_bytes=_has_bytes(entries))
+    config |= settings or {}
+    name = _class_name(folder, config, entries) if named is None else known_name(named)
+    kind = CLASSES.get(name)
     if not path.exists():
         path, settings = folder, {**config, **legacy.special}
         converted = convert(folder, settings, legacy.added, kind)
@@ -75,7 +83,13 @@ def read_folder(folder: str | Path) -> TokenizerFiles:
         entries, kind = converted
     if not _is_tokenizer(entries):
         return TokenizerFiles(path, entries, config)  # the engine says what is wrong
-    return TokenizerFiles(path, *complete(entries, config, kind, legacy))
+    return TokenizerFiles(path, *complete(entries, config, kind, legacy), name)
+
+
+def _class_name(folder: Path, config: Mapping[str, Any], entries: Mapping[str, Any]) -> str:
+    model = _read(folder / MODEL_CONFIG)
+    named = config.get("tokenizer_class") or model.get("tokenizer_class")
+    return class_name(_text(named), _text(model.get("model_type")), has_bytes=_has_bytes(entries))
 
 
 def read_settings(folder: Path, tokens: Mapping[str, str]) -> dict[str, Any]:

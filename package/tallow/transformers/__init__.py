@@ -16,6 +16,8 @@ from tallow.transformers.generation import LAZY as _GENERATION
 
 # The modules that define the names.
 HOMES = {
+    "auto_tokenizer": "AutoTokenizer",
+    "batch_encoding": "BatchEncoding CharSpan TokenSpan",
     "cache_utils": "Cache DynamicCache EncoderDecoderCache QuantizedCache StaticCache",
     "modeling_outputs": (
         "BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling "
@@ -51,6 +53,10 @@ HOMES = {
     "trainer_seq2seq": "Seq2SeqTrainer",
     "trainer_utils": "EvalPrediction IntervalStrategy SchedulerType enable_full_determinism set_seed",
     "training_args": "Seq2SeqTrainingArguments TrainingArguments",
+    "padding": "PaddingStrategy TruncationStrategy",
+    "tensor_types": "TensorType",
+    "tokenization": "PreTrainedTokenizer PreTrainedTokenizerBase PreTrainedTokenizerFast TokenizersBackend",
+    "tokenization_files": "AddedToken",
 }
 _MODULES = {home: f"tallow.transformers.{home}" for home in (*HOMES, "generation")}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
@@ -58,4 +64,12 @@ _LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __all__ = list(_LAZY)
 
-__getattr__, __dir__ = names_of(__name__, _LAZY)
+
+def _by_rule(name: str) -> str | None:
+    """Return the target of a name such as BertTokenizerFast, which no table lists."""
+    if name.endswith(("Tokenizer", "TokenizerFast")):
+        return f"tallow.transformers.auto_tokenizer:{name}"
+    return None
+
+
+__getattr__, __dir__ = names_of(__name__, _LAZY, rule=_by_rule)

@@ -16,8 +16,8 @@ Entity = dict[str, Any]
 
 
 class AggregationStrategy(Enum):
-    """Ways from tokens to entities: none, by equal labels, or by words first. Each word has the label of its first token,
-    of the average of its tokens, or of the token with the highest score.
+    """Ways from tokens to entities: none, by equal labels, or by words first. Each word has the label of its first
+    token, of the average of its tokens, or of the token with the highest score.
     """
 
     NONE = "none"

@@ -1,0 +1,77 @@
+"""`AutoTokenizer`, and the classes of tokenizers by name.
+
+Source:  transformers 5.23, `models/auto/tokenization_auto.py`
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tallow.errors import ArgumentTypeError
+from tallow.lazy_names import missing
+from tallow.text.tokenizer_classes import class_name, known_name
+from tallow.transformers.tokenization import PreTrainedTokenizerFast
+from tallow.transformers.tokenization_files import Where, read_files, settings_of
+
+
+def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
+    """Return the class of a name such as "BertTokenizer" or "LlamaTokenizerFast"; None for an unknown one.
+
+    A name that transformers gives to several classes is one class here, as in transformers 5: "DPRReaderTokenizer" is
+    BertTokenizer.
+    """
+    if name in ("", "PreTrainedTokenizerFast", "TokenizersBackend"):
+        return PreTrainedTokenizerFast
+    kind = known_name(name)
+    return _made(kind) if kind else None
+
+
+@cache
+def _made(kind: str) -> type[PreTrainedTokenizerFast]:
+    doc = f"The tokenizer {kind} of transformers: see `PreTrainedTokenizerFast`."
+    return type(kind, (PreTrainedTokenizerFast,), {"kind": kind, "__doc__": doc, "__module__": __name__})
+
+
+class AutoTokenizer:
+    """Loads the tokenizer of a folder or repository, of the class that its files name."""
+
+    def __init__(self) -> None:
+        raise ArgumentTypeError("AutoTokenizer has no objects", hint="call AutoTokenizer.from_pretrained(name)")
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        subfolder: str = "",
+        gguf_file: str | None = None,
+        tokenizer_type: str | None = None,
+        **kwargs: Any,
+    ) -> PreTrainedTokenizerFast:
+        """Return the tokenizer of a folder, of a repository on the Hub, or of a file `tokenizer.json`.
+
+        Args:
+            tokenizer_type: the type of model whose tokenizer it is, such as "bert"; None means that of the files.
+
+        The others are those of `PreTrainedTokenizerFast.from_pretrained`.
+
+        Raises:  HubError if there is neither folder nor repository; TokenizerError for malformed files
+        """
+        where = Where(revision, token, subfolder, gguf_file)
+        settings = settings_of(kwargs)
+        kind = None if tokenizer_type is None else class_name(None, tokenizer_type, has_bytes=False)
+        files = read_files(pretrained_model_name_or_path, settings, kind, where)
+        made = tokenizer_class(files.name) or PreTrainedTokenizerFast
+        return made._of_files(files, settings, str(pretrained_model_name_or_path))
+
+
+def __getattr__(name: str) -> Any:
+    """Return the class of a name: `from tallow.transformers.auto_tokenizer import BertTokenizer`."""
+    found = tokenizer_class(name) if name.endswith(("Tokenizer", "TokenizerFast")) else None
+    if found is None:
+        raise missing(__package__ or __name__, name)
+    return found

@@ -16,6 +16,10 @@ from tallow.transformers.generation import LAZY as _GENERATION
 
 # The modules that define the names.
 HOMES = {
+    "feature_extraction": "AutoFeatureExtractor WhisperFeatureExtractor",
+    "image_processing": "AutoImageProcessor BaseImageProcessor",
+    "preprocessing": "BatchFeature",
+    "processing": "AutoProcessor CLIPProcessor ProcessorMixin WhisperProcessor",
     "auto_tokenizer": "AutoTokenizer",
     "batch_encoding": "BatchEncoding CharSpan TokenSpan",
     "cache_utils": "Cache DynamicCache EncoderDecoderCache QuantizedCache StaticCache",
@@ -69,6 +73,8 @@ def _by_rule(name: str) -> str | None:
     """Return the target of a name such as BertTokenizerFast, which no table lists."""
     if name.endswith(("Tokenizer", "TokenizerFast")):
         return f"tallow.transformers.auto_tokenizer:{name}"
+    if name.endswith(("ImageProcessor", "ImageProcessorFast", "ImageProcessorPil")):
+        return f"tallow.transformers.image_processing:{name}"
     return None
 
 

@@ -44,7 +44,9 @@ def converted(value: Any, kind: TensorType) -> Any:
         return value
     if isinstance(value, Tensor):
         return value.detach().cpu().numpy()
-    array = _array([plain(each) for each in value] if isinstance(value, list | tuple) else value)
+    if isinstance(value, list | tuple) and not (value and isinstance(value[0], np.ndarray)):
+        value = [plain(each) for each in value]
+    array = _array(value)
     return array if array.size else array.astype(np.int64)
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tallow.errors import ArgumentError, ArgumentTypeError, warn
+from tallow.errors import ArgumentError, warn
 from tallow.text.clean_up import clean_up
 from tallow.transformers.batch_encoding import BatchEncoding
 from tallow.transformers.padding import Fill, Lengths, PaddingStrategy, TruncationStrategy, lengths_of, pad, side_of
 from tallow.transformers.tensor_types import TensorType, plain
+from tallow.transformers.text_inputs import as_batch
 from tallow.transformers.tokenization_chat import ChatMethods
 from tallow.transformers.tokenization_training import TrainingMethods
 
@@ -169,7 +170,7 @@ class TokenizersBackend(PreTrainedTokenizerBase):
         **columns: Any,
     ) -> BatchEncoding:
         """Return the tokens of texts: see `__call__`, which has the same arguments."""
-        inputs, is_batch = _batch(text, text_pair, is_split_into_words)
+        inputs, is_batch = as_batch(text, text_pair, is_split_into_words)
         self._set_lengths(lengths, stride, pad_to_multiple_of, padding_side)
         splits = self.split_special_tokens if split_special_tokens is None else split_special_tokens
         if self._tokenizer.encode_special_tokens != splits:
@@ -474,32 +475,3 @@ class TokenizersBackend(PreTrainedTokenizerBase):
 
 PreTrainedTokenizerFast = TokenizersBackend
 PreTrainedTokenizer = PreTrainedTokenizerBase  # the name of tokenizers written in Python, of which there are none here
-
-
-def _batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], bool]:
-    """Return the texts or pairs as the library takes them, and whether they were a batch.
-
-    Raises:  ArgumentError, ArgumentTypeError for what is no text, and for batches of different lengths
-    """
-    for value in (text, pair):
-        if value is not None and not _is_text(value):
-            raise ArgumentError(
-                f"a text is {type(value).__name__}: {value!r:.80}",
-                hint="pass a string or a list of strings; words with is_split_into_words=True",
-            )
-    if isinstance(text, str) or (is_split and not (text and isinstance(text[0], list | tuple))):
-        return [(text, pair)] if pair else [text], False
-    if isinstance(pair, str):
-        raise ArgumentTypeError("text_pair is a string, but text is a batch", hint="pass a list of the same length")
-    if pair is None:
-        return list(text), True
-    if len(text) != len(pair):
-        raise ArgumentError(f"{len(text)} texts, but {len(pair)} in text_pair", hint="pass one for each text")
-    return list(zip(text, pair, strict=True)), True
-
-
-def _is_text(value: Any, depth: int = 0) -> bool:
-    """Return whether the first item of nested lists is a string, as far as the library looks."""
-    if isinstance(value, str):
-        return True
-    return isinstance(value, list | tuple) and depth < 3 and (not value or _is_text(value[0], depth + 1))

@@ -297,14 +297,20 @@ def read_files(name: str | Path, settings: Mapping[str, Any], kind: str | None, 
 
     Args:  kind: the class, as in `tokenizer_classes.CLASSES`; None for that which the folder names
     """
-    path = Path(name).expanduser()
-    if not path.is_file():
-        path = local_folder(name, revision=where.revision, token=where.token) / where.subfolder
+    path = read_where(name, where)
     if where.gguf_file is not None or path.suffix == ".gguf":
         file = GGUF(path if where.gguf_file is None else path / where.gguf_file)
         entries, config = tokenizer_entries(file.metadata, file.name)
         return TokenizerFiles(path, entries, config | dict(settings))
     return read_folder(path, settings=settings, named=kind)
+
+
+def read_where(name: str | Path, where: Where) -> Path:
+    """Return the local folder or file for a name, after downloading it if necessary.  Raises: HubError"""
+    path = Path(name).expanduser()
+    if path.is_file():
+        return path
+    return local_folder(name, revision=where.revision, token=where.token) / where.subfolder
 
 
 def settings_of(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class ImageProcessor(Config):
         Raises:  ArgumentError for no images; ShapeError for arrays of other shapes, and results of different sizes;
                  ImageError for unreadable files and too many pixels; MissingPackageError without Pillow; OSError
         """
-        arrays = [self._array(_opened(image)) for image in ([images] if is_one(images) else images)]
+        arrays = self.arrays(images)
         if not arrays:
             raise ArgumentError("a batch of no images", hint="pass one or more images")
         if len(sizes := {array.shape[1:] for array in arrays}) > 1:
@@ -153,6 +153,10 @@ class ImageProcessor(Config):
                 hint="pass one at a time, or a processor with a crop_size",
             )
         return wrap(np.stack(arrays))
+
+    def arrays(self, images: Image | Sequence[Image]) -> list[npt.NDArray[np.float32]]:
+        """Return each image as an array (3, height, width), which may differ in size: see `__call__`."""
+        return [self._array(_opened(image)) for image in ([images] if is_one(images) else images)]
 
     def _array(self, image: Any) -> npt.NDArray[np.float32]:
         """Return a Pillow image as an array (3, Y, X)."""

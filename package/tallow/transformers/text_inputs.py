@@ -1,0 +1,36 @@
+"""The texts of a tokenizer's call, as its library takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.errors import ArgumentError, ArgumentTypeError
+
+
+def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], bool]:
+    """Return the texts or pairs as the library takes them, and whether they were a batch.
+
+    Raises:  ArgumentError, ArgumentTypeError for what is no text, and for batches of different lengths
+    """
+    for value in (text, pair):
+        if value is not None and not _is_text(value):
+            raise ArgumentError(
+                f"a text is {type(value).__name__}: {value!r:.80}",
+                hint="pass a string or a list of strings; words with is_split_into_words=True",
+            )
+    if isinstance(text, str) or (is_split and not (text and isinstance(text[0], list | tuple))):
+        return [(text, pair)] if pair else [text], False
+    if isinstance(pair, str):
+        raise ArgumentTypeError("text_pair is a string, but text is a batch", hint="pass a list of the same length")
+    if pair is None:
+        return list(text), True
+    if len(text) != len(pair):
+        raise ArgumentError(f"{len(text)} texts, but {len(pair)} in text_pair", hint="pass one for each text")
+    return list(zip(text, pair, strict=True)), True
+
+
+def _is_text(value: Any, depth: int = 0) -> bool:
+    """Return whether the first item of nested lists is a string, as far as the library looks."""
+    if isinstance(value, str):
+        return True
+    return isinstance(value, list | tuple) and depth < 3 and (not value or _is_text(value[0], depth + 1))

@@ -224,8 +224,9 @@ LAZY = {  # imported at first use
     "vmap": "tallow.func:vmap",
 }
 _SETTINGS = (
-    "are_deterministic_algorithms_enabled get_float32_matmul_precision get_num_interop_threads get_num_threads "
-    "is_deterministic_algorithms_warn_only_enabled set_default_tensor_type set_float32_matmul_precision "
+    "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
+    "get_num_interop_threads get_num_threads is_deterministic_algorithms_warn_only_enabled set_default_tensor_type "
+    "set_deterministic_debug_mode set_float32_matmul_precision "
     "set_num_interop_threads set_num_threads use_deterministic_algorithms"
 )
 _TYPED_TENSORS = (
@@ -242,8 +243,8 @@ _TOP_LEVEL = (
     "poisson_nll_loss range resize_as_ triplet_margin_loss typename zero_"
 )
 _COPIES = (
-    "alias as_strided detach diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind "
-    "unfold unsqueeze view"
+    "alias as_strided ccol_indices col_indices crow_indices detach diagonal expand indices permute row_indices select "
+    "slice split split_with_sizes squeeze t transpose unbind unfold unsqueeze values view view_as_complex view_as_real"
 )
 LAZY |= {name: f"tallow.functions.top_level:{name}" for name in _TOP_LEVEL.split()}
 LAZY |= {f"{name}_copy": f"tallow.functions.copying:{name}_copy" for name in _COPIES.split()}

@@ -18,6 +18,7 @@ from tallow.core.trees import filled, leaves, map_leaves
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, UnsupportedError
 from tallow.functions.batching.vmap import vmap
 from tallow.lazy_names import names_of
+from tallow.nn.channel_normalization import _BatchNorm
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.module import Module
 from tallow.ops.joining import stack
@@ -26,6 +27,7 @@ from tallow.tape.modes import enable_grad, mode
 
 __all__ = [
     "functional_call",
+    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -33,6 +35,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",
@@ -309,6 +312,24 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
     return jacrev(jacrev(func, argnums), argnums)
 
 
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """Return a function with the results and the effects of `func`.
+
+    In PyTorch it makes traces free of in-place ops; the graphs of `tl.export` always are.
+
+    Args:
+        remove: "mutations", or "mutations_and_views".
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise ArgumentError(f"functionalize: remove={remove!r}", hint="use 'mutations' or 'mutations_and_views'")
+
+    @wraps(func)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return run
+
+
 # ------------------------------------------------------------------------------------------------------------- modules
 
 
@@ -377,6 +398,15 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
         for name, p in parameters[0].items()
     }
     return stacked, {name: apply(stack, [each[name] for each in buffers]) for name in buffers[0]}
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let the batch normalization within a module keep no running statistics, so that `vmap` may batch it."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 __getattr__, __dir__ = names_of(__name__)

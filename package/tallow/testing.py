@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,9 +13,11 @@ from tallow.core.creation import as_tensor
 from tallow.core.tensor import Tensor
 from tallow.devices import is_array
 from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.functions import sampling
+from tallow.functions.complex_numbers import complex
 from tallow.lazy_names import names_of
 
-__all__ = ["assert_close"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 TOLERANCES = {  # rtol and atol, as in PyTorch; other dtypes are compared exactly
     dtypes.float16: (1e-3, 1e-5),
@@ -121,6 +124,81 @@ def _difference(a: Any, e: Any, rtol: float, atol: float, equal_nan: bool, kind:
         f"Greatest relative difference: {relative[at_relative]} at index {tuple(map(int, at_relative))} "
         f"(up to {rtol} allowed)"
     )
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: Message = "",
+) -> None:
+    """Assert that values are close; their dtypes and devices may differ. The former `assert_close`."""
+    expected = as_tensor(expected)
+    actual = as_tensor(actual)
+    if rtol is None and atol is None:
+        both = [TOLERANCES.get(t.dtype, (0.0, 0.0)) for t in (actual, expected)]
+        rtol, atol = max(r for r, _ in both), max(a for _, a in both)
+    assert_close(
+        actual,
+        expected,
+        rtol=rtol,
+        atol=atol,
+        equal_nan=equal_nan,
+        check_device=True,
+        check_dtype=False,
+        check_stride=False,
+        msg=msg or None,
+    )
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: dtypes.dtype,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+) -> Tensor:
+    """Return a tensor of numbers drawn evenly from `low` to `high`, without `high`.
+
+    Args:
+        low, high: by default -9 and 9 for floating and complex numbers, of which both parts are drawn; -9 and 10 for
+            signed and 0 and 10 for unsigned integers; 0 and 2 for bool.
+        noncontiguous: let the elements be every other one of a larger tensor.
+        exclude_zero: replace zeros by the smallest positive number of the dtype, or by 1.
+
+    Raises: ArgumentError unless low < high; and for `requires_grad` with integers
+    """
+    size = list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape)
+    fractional = dtype.is_floating_point or dtype.is_complex
+    if requires_grad and not fractional:
+        raise ArgumentError(f"make_tensor: requires_grad=True for {dtype}")
+    default = (-9, 9) if fractional else (0, 2) if dtype is dtypes.bool else (-9 if dtype.is_signed else 0, 10)
+    low, high = (given if given is not None else d for given, d in zip((low, high), default, strict=True))
+    if not low < high:
+        raise ArgumentError(f"make_tensor: `low` must be less than `high`, but got {low} >= {high}")
+    drawn = [*size[:-1], 2 * size[-1]] if noncontiguous and size else size
+
+    def numbers(kind: dtypes.dtype) -> Tensor:
+        if kind.is_floating_point:
+            return sampling.rand(*drawn, dtype=dtypes.float64).mul_(high - low).add_(low).to(kind)
+        return sampling.randint(math.floor(low), math.ceil(high), drawn).to(kind)
+
+    if dtype.is_complex:
+        part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
+        result = complex(numbers(part), numbers(part)).to(dtype)
+    else:
+        result = numbers(dtype)
+    result = result.to(device)
+    if noncontiguous and size:
+        result = result[..., ::2]
+    if exclude_zero:
+        result[result == 0] = dtypes.finfo(dtype).tiny if fractional else 1
+    return result.requires_grad_() if requires_grad else result
 
 
 __getattr__, __dir__ = names_of(__name__)

@@ -103,6 +103,19 @@ m.nn.functional.linear_cross_entropy(x, x, m.tensor([0, 2, 1]), linear_bias=x[:,
 m.nn.functional.linear_cross_entropy(x[0], x, m.tensor(2), reduction="none")
 m.nn.functional.linear_cross_entropy(x, m.stack([x, x * 2], 1), m.tensor([[0, 2], [1, 1], [2, -100]]))
 m.func.grad(lambda w: m.nn.functional.linear_cross_entropy(x, w, m.tensor([0, 2, 1])))(x)
+m.view_as_complex_copy(x.reshape(3, 2, 2))
+m.view_as_real_copy(x * 1j)
+x.dequantize() + m.dequantize(i)
+[x.dense_dim(), x.sparse_dim()]
+m.native_channel_shuffle(x[:, :, None], 2)
+F.conv_tbc(x[:, None, :2], x.reshape(2, 2, 3), x[0, :3], 1)
+m.nn.utils.rnn.invert_permutation(m.tensor([2, 0, 1]))
+m.nn.utils.convert_conv2d_weight_memory_format(m.nn.Conv2d(2, 3, 2), m.channels_last).weight.stride()
+m.autograd.gradgradcheck(lambda a: a ** 3, x.double().requires_grad_())
+m.autograd.gradgradcheck(lambda a, b: (a * b).sin(), (x.double().requires_grad_(), x[0].double().requires_grad_()))
+m.func.functionalize(lambda a: a.clone().mul_(2))(x)
+m.func.replace_all_batch_norm_modules_(m.nn.Sequential(m.nn.BatchNorm1d(4)))[0].running_mean is None
+F.fractional_max_pool2d_with_indices(x[None], (2, 2), (2, 3), _random_samples=m.full((1, 1, 2), .6))[1]
 m.fake_quantize_per_channel_affine(x, m.tensor([.1, .2, .3]), m.tensor([0, 1, 2], dtype=m.int32), 0, 0, 7)
 """
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tallow.autograd import method  # noqa: F401 - of Tensor
 from tallow.autograd.api import GradStore, backward, grad
-from tallow.autograd.gradcheck import gradcheck
+from tallow.autograd.gradcheck import gradcheck, gradgradcheck
 from tallow.lazy_names import names_of
 from tallow.tape.modes import (
     enable_grad,
@@ -25,6 +25,7 @@ __all__ = [
     "enable_grad",
     "grad",
     "gradcheck",
+    "gradgradcheck",
     "inference_mode",
     "is_grad_enabled",
     "is_inference_mode_enabled",

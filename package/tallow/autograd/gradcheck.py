@@ -14,6 +14,10 @@ from tallow.errors import ArgumentTypeError, GraphError
 from tallow.tape.modes import enable_grad
 
 
+class GradcheckError(GraphError):
+    """Gradients that differ from central differences."""
+
+
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -28,19 +32,18 @@ def gradcheck(
         inputs: tensors; those that require grad must be float64 (in float32 the differences are rounding noise).
         raise_exception: raise where the gradients differ; otherwise return False.
 
-    Raises: GraphError with both Jacobians where they differ by more than atol + rtol · |numeric|.
+    Raises: GradcheckError with both Jacobians where they differ by more than atol + rtol · |numeric|.
     """
-    inputs = tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    inputs = _tuple(inputs)
     checked = [t for t in inputs if getattr(t, "_requires_grad", False)]
     for t in checked:
         if t.array.dtype != np.float64:
             raise ArgumentTypeError(
                 f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", hint="convert with .double()"
             )
-    outputs = func(*inputs)
-    outputs = [y for y in (outputs if isinstance(outputs, list | tuple) else (outputs,)) if y._requires_grad]
+    outputs = [y for y in _tuple(func(*inputs)) if y._requires_grad]
     if not outputs:
-        raise GraphError("gradcheck: no output requires grad")
+        raise GradcheckError("gradcheck: no output requires grad")
     for which, y in enumerate(outputs):
         flat_g = np.zeros(y.array.size)
         analytic: list[list[Array]] = [[] for _ in checked]
@@ -57,11 +60,51 @@ def gradcheck(
                 if not raise_exception:
                     return False
                 worst = np.abs(np.asarray(analytic[i]).T - numeric).max()
-                raise GraphError(
+                raise GradcheckError(
                     f"gradcheck: Jacobian of output {which} by input {i} differs by up to {worst:.3g}\n"
                     f"numeric:\n{numeric}\nanalytic:\n{np.asarray(analytic[i]).T}"
                 )
     return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+) -> bool:
+    """Compare gradients of gradients with central differences of the gradients, as `gradcheck` does.
+
+    Args:
+        inputs: tensors; those that require grad must be float64.
+        grad_outputs: gradients of the outputs, float64; random numbers by default.
+        raise_exception: raise where the gradients differ; otherwise return False.
+
+    Raises: GradcheckError where they differ by more than atol + rtol · |numeric|.
+    """
+    inputs = _tuple(inputs)
+    if grad_outputs is None:
+        outputs = [y for y in _tuple(func(*inputs)) if y._requires_grad]
+        seeds = [y.detach().new_empty(y.shape).normal_().requires_grad_() for y in outputs]
+    else:
+        seeds = list(_tuple(grad_outputs))
+
+    def gradients(*args: Any) -> tuple[Any, ...]:
+        given = args[: len(inputs)]
+        by = [x for x in given if getattr(x, "_requires_grad", False)]
+        results = [y for y in _tuple(func(*given)) if y._requires_grad]
+        found = grad(results, by, list(args[len(inputs) :]), create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(gradients, (*inputs, *seeds), eps, atol, rtol, raise_exception)
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _numeric_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], t: Any, which: int, eps: float) -> Array:
@@ -74,8 +117,7 @@ def _numeric_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], t: Any,
         for step in (eps, -eps):
             t.array[index] = original + step
             with enable_grad():
-                ys = func(*inputs)
-            ys = [y for y in (ys if isinstance(ys, list | tuple) else (ys,)) if y._requires_grad]
+                ys = [y for y in _tuple(func(*inputs)) if y._requires_grad]
             sides.append(devices.to_host(ys[which].array).astype(np.float64).ravel())
         t.array[index] = original
         rows.append((sides[0] - sides[1]) / (2 * eps))

@@ -6,6 +6,7 @@ from __future__ import annotations
 MODULES = {
     "torch": "tallow",
     "torch.accelerator": "tallow.accelerator",
+    "torch.accelerator.memory": "tallow.accelerator",
     "torch.amp": "tallow.amp",
     "torch.amp.autocast_mode": "tallow.amp.autocast_mode",
     "torch.amp.grad_scaler": "tallow.amp.grad_scaler",
@@ -15,6 +16,8 @@ MODULES = {
     "torch.autograd.functional": "tallow.autograd.functional",
     "torch.distributions.transforms._InverseTransform": "tallow.distributions.transform:_InverseTransform",
     "torch.autograd.gradcheck": "tallow.autograd.gradcheck",
+    "torch.autograd.grad_mode": "tallow.autograd",
+    "torch.autograd.anomaly_mode": "tallow.autograd.anomaly",
     "torch.autograd.variable": "tallow.autograd",
     "torch.backends": "tallow.backends",
     "torch.classes": "tallow.compat.torch._ops:classes",
@@ -22,6 +25,10 @@ MODULES = {
     "torch.cuda": "tallow.cuda",
     "torch.cuda.amp": "tallow.cuda.amp",
     "torch.distributed": "tallow.distributed",
+    "torch.distributed._tensor.device_mesh": "tallow.distributed.subgroups",
+    "torch.distributed.optim": "tallow.distributed.optim",
+    "torch.distributed.optim.zero_redundancy_optimizer": "tallow.distributed.optim",
+    "torch.distributed.tensor.device_mesh": "tallow.distributed.subgroups",
     "torch.distributions": "tallow.distributions",
     "torch.distributions.constraint_registry": "tallow.distributions.constraint_registry",
     "torch.distributions.constraints": "tallow.distributions.constraints",
@@ -86,14 +93,17 @@ MODULES = {
 }
 for _name in ("cpu", "cuda", "cuda.matmul", "cudnn", "mkl", "mkldnn", "mps", "openmp"):
     MODULES[f"torch.backends.{_name}"] = f"tallow.backends:{_name}"
-for _file in ("clip_grad", "convert_parameters", "fusion", "init", "prune", "rnn", "spectral_norm", "weight_norm"):
+_FILES_OF_UTILS = "clip_grad convert_parameters fusion init memory_format prune rnn spectral_norm weight_norm"
+for _file in _FILES_OF_UTILS.split():
     MODULES[f"torch.nn.utils.{_file}"] = f"tallow.nn.utils.{_file}"
 _FILES_OF_MODULES = (
-    "activation batchnorm container conv distance dropout flatten fold instancenorm lazy linear loss module "
-    "normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
+    "activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy "
+    "linear loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"
 )
 for _file in _FILES_OF_MODULES.split():
     MODULES[f"torch.nn.modules.{_file}"] = "tallow.nn"  # the files of tallow.nn differ
+for _file in ("memory", "random", "streams", "graphs"):
+    MODULES[f"torch.cuda.{_file}"] = "tallow.cuda"  # what else each has is in a file of the room
 for _file in ("padding", "pooling"):
     MODULES[f"torch.nn.modules.{_file}"] = f"tallow.nn.{_file}"  # have the base classes under PyTorch's names
 _FILES_OF_DISTRIBUTIONS = (
@@ -115,6 +125,10 @@ for _file in _OPTIMIZERS.split():
 # name of their module, which they hide as in PyTorch.
 OWN = {
     "torch.Future": "tallow.compat.torch.futures:Future",
+    "torch.fork": "tallow.compat.torch.jit:fork",
+    "torch.wait": "tallow.compat.torch.jit:wait",
+    "torch.jit.Future": "tallow.compat.torch.futures:Future",
+    "torch.nn.modules.lazy.LazyModuleMixin": "tallow.nn.lazy:_Lazy",
     "torch.ScriptModule": "tallow.fx.compile.scripted:ScriptModule",
     "torch.Event": "tallow.cuda:Event",
     "torch.Stream": "tallow.cuda:Stream",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from tallow import cuda
+from tallow.compat.torch import cuda as room
 from tallow.errors import DeviceError
 
 
@@ -39,6 +41,7 @@ REFUSED = (
     *("current_stream", "Stream", "Event", "device"),
 )
 NAMES: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys((*cuda.__all__, *room.__all__), refused),  # the modules of devices have the names of torch.cuda
     "is_available": is_available,
     "is_initialized": is_available,
     "is_bf16_supported": is_available,

@@ -10,11 +10,13 @@ from tallow.kernels import threads
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
+    "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
     "is_deterministic_algorithms_warn_only_enabled",
     "set_default_tensor_type",
+    "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
     "set_num_threads",
@@ -22,6 +24,7 @@ __all__ = [
 ]
 
 PRECISIONS = ("highest", "high", "medium")
+DEBUG_MODES = ("default", "warn", "error")
 
 
 class _Process:
@@ -109,6 +112,24 @@ def are_deterministic_algorithms_enabled() -> bool:
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Return the setting `warn_only` of `use_deterministic_algorithms`."""
     return _Process.warn_only
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Set `use_deterministic_algorithms`: 0 or "default" turns it off, 1 or "warn" only warns, 2 or "error" raises.
+
+    Raises: ArgumentError for another mode
+    """
+    modes: dict[int | str, int] = {name: i for i, name in enumerate(DEBUG_MODES)} | {i: i for i in range(3)}
+    if debug_mode not in modes:
+        raise ArgumentError(
+            f"invalid value of debug_mode, expected 0, 1, 2 or one of {DEBUG_MODES}, got {debug_mode!r}"
+        )
+    use_deterministic_algorithms(modes[debug_mode] > 0, warn_only=modes[debug_mode] == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """Return the mode of `set_deterministic_debug_mode`: 0, 1 or 2."""
+    return (1 if _Process.warn_only else 2) if _Process.deterministic else 0
 
 
 def set_default_tensor_type(t: Any) -> None:

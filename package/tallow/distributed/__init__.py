@@ -18,8 +18,10 @@ from __future__ import annotations
 from tallow.distributed.collectives import (
     P2POp,
     all_gather,
+    all_gather_coalesced,
     all_gather_into_tensor,
     all_reduce,
+    all_reduce_coalesced,
     all_to_all,
     all_to_all_single,
     barrier,
@@ -42,6 +44,8 @@ from tallow.distributed.groups import (
     get_backend,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
+    get_pg_count,
     get_process_group_ranks,
     get_rank,
     get_world_size,
@@ -58,14 +62,18 @@ from tallow.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
     gather_object,
+    recv_object_list,
     scatter_object_list,
+    send_object_list,
 )
 from tallow.distributed.reduce_op import ReduceOp
+from tallow.distributed.subgroups import DeviceMesh, init_device_mesh, new_subgroups, new_subgroups_by_enumeration
 from tallow.distributed.work import Work
 from tallow.errors import DistributedError as DistError
 from tallow.lazy_names import names_of
 
 __all__ = [
+    "DeviceMesh",
     "DistError",
     "GroupMember",
     "P2POp",
@@ -73,9 +81,11 @@ __all__ = [
     "ReduceOp",
     "Work",
     "all_gather",
+    "all_gather_coalesced",
     "all_gather_into_tensor",
     "all_gather_object",
     "all_reduce",
+    "all_reduce_coalesced",
     "all_to_all",
     "all_to_all_single",
     "barrier",
@@ -88,9 +98,12 @@ __all__ = [
     "get_backend",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
+    "init_device_mesh",
     "init_process_group",
     "irecv",
     "is_available",
@@ -101,13 +114,17 @@ __all__ = [
     "is_torchelastic_launched",
     "isend",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
     "recv",
+    "recv_object_list",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
     "scatter",
     "scatter_object_list",
     "send",
+    "send_object_list",
 ]
 
 __getattr__, __dir__ = names_of(__name__)

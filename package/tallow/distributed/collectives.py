@@ -51,6 +51,21 @@ def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None, async
     return _collective(group, call, tensor, lambda: engine.broadcast(array, root).then(write_back), async_op)
 
 
+def all_reduce_coalesced(
+    tensors: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None, async_op: bool = False
+) -> Work | None:
+    """Reduce each of several tensors with `op`, in place in every rank."""
+    return _last([all_reduce(tensor, op, group, async_op) for tensor in tensors])
+
+
+def _last(works: Sequence[Work | None]) -> Work | None:
+    """Return a work that is complete when all are."""
+    last = None
+    for work in works:
+        last = work if last is None or work is None else work.after(last)
+    return last
+
+
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False
 ) -> Work | None:
@@ -79,6 +94,18 @@ def all_gather(
         return engine.all_gather(rows, source).then(lambda: _write(tensor_list, rows))
 
     return _collective(group, "all_gather", tensor, start, async_op)
+
+
+def all_gather_coalesced(
+    output_tensor_lists: Sequence[Sequence[Tensor]],
+    input_tensor_list: Sequence[Tensor],
+    group: ProcessGroup | None = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Copy the tensors of all ranks: list r of the outputs gets those of rank r."""
+    by_input = zip(*output_tensor_lists, strict=True)
+    pairs = zip(by_input, input_tensor_list, strict=True)
+    return _last([all_gather(outputs, tensor, group, async_op) for outputs, tensor in pairs])
 
 
 def reduce_scatter_tensor(

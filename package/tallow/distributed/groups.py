@@ -271,6 +271,23 @@ def get_world_size(group: Any = None) -> int:
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group).size()
 
 
+def get_pg_count() -> int:
+    """Return the number of groups that this process is in."""
+    return len(_Job.others) + (_Job.default is not None)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """Return the rank of this process on its machine, as the environment variable LOCAL_RANK says.
+
+    Raises:  ArgumentError if it is not set, unless there is a fallback
+    """
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        raise ArgumentError("LOCAL_RANK is not in the environment", hint="pass fallback_rank")
+    return int(fallback_rank)
+
+
 def get_backend(group: ProcessGroup | None = None) -> str:
     """Return the name of the group's backend."""
     return member(group).name()

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tallow.core.tensor import wrap
+from tallow.distributed.collectives import recv, send
 from tallow.distributed.groups import ProcessGroup, member
 from tallow.errors import ArgumentError, DistributedError, TallowError
 from tallow.io import pytorch, pytorch_write
@@ -91,6 +93,34 @@ def scatter_object_list(
     rows = None if scatter_object_input_list is None else parcel.rows(sizes.max())
     process_group.mpi.scatter(received, rows, root).wait()
     scatter_object_output_list[0] = _decode(received[: sizes[process_group.rank()]])
+
+
+def send_object_list(
+    object_list: Sequence[Any], dst: int, group: ProcessGroup | None = None, device: Any = None
+) -> None:
+    """Send objects to a rank, which calls `recv_object_list` with a list of the same length."""
+    parcel = _EncodedObjects([list(object_list)])
+    sizes = parcel.sizes(1)
+    send(wrap(sizes), dst, group)
+    parcel.check(sizes, [member(group).ranks[member(group).rank()]])
+    send(wrap(parcel.parts[0]), dst, group)
+
+
+def recv_object_list(
+    object_list: list[Any], src: int | None = None, group: ProcessGroup | None = None, device: Any = None
+) -> int:
+    """Receive objects into a list from a rank, or from any rank, and return the sender's rank."""
+    sizes = np.empty(1, np.int64)
+    sender = recv(wrap(sizes), src, group)
+    if sizes[0] == NOT_SENDABLE:
+        raise DistributedError(f"rank {sender} has an object that cannot be sent")
+    data = np.empty(sizes[0], np.uint8)
+    recv(wrap(data), sender, group)
+    objects = _decode(data)
+    if len(objects) != len(object_list):
+        raise ArgumentError(f"recv_object_list: a list of {len(object_list)} for {len(objects)} objects")
+    object_list[:] = objects
+    return sender
 
 
 class _EncodedObjects:

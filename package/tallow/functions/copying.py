@@ -12,7 +12,7 @@ from typing import Any
 from tallow.core.apply import apply
 from tallow.core.creation import arange
 from tallow.core.overrides import overridable
-from tallow.core.public_api import public
+from tallow.core.public_api import PUBLIC, public
 from tallow.core.tensor import Tensor
 from tallow.functions import shape
 from tallow.ops import joining
@@ -63,8 +63,8 @@ def _copy_of(view: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 VIEWS = (
-    "alias as_strided detach diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind "
-    "unfold unsqueeze view"
+    "alias as_strided ccol_indices col_indices crow_indices detach diagonal expand indices permute row_indices select "
+    "slice split split_with_sizes squeeze t transpose unbind unfold unsqueeze values view view_as_complex view_as_real"
 )
 
 
@@ -85,4 +85,4 @@ def __getattr__(name: str) -> Any:
     view = name.removesuffix("_copy")
     if view == name or view not in VIEWS.split():
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _copy_of(own.get(view) or getattr(Tensor, view), view)
+    return _copy_of(own.get(view) or getattr(Tensor, view, None) or PUBLIC["tl"][view], view)

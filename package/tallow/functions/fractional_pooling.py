@@ -107,6 +107,32 @@ def fractional_max_pool2d(
 
 
 @public("F")
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    output_size: OutputSize = None,
+    output_ratio: Ratio = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the maxima and their indices; see `fractional_max_pool2d`. `return_indices` has no effect."""
+    return _fractional_max_pool(2, input, kernel_size, output_size, output_ratio, _random_samples, True)
+
+
+@public("F")
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: IntOrInts,
+    output_size: OutputSize = None,
+    output_ratio: Ratio = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return the maxima and their indices; see `fractional_max_pool3d`. `return_indices` has no effect."""
+    return _fractional_max_pool(3, input, kernel_size, output_size, output_ratio, _random_samples, True)
+
+
+@public("F")
 def fractional_max_pool3d(
     input: Tensor,
     kernel_size: IntOrInts,

@@ -101,6 +101,30 @@ def is_pinned(input: Tensor, device: Any = None) -> bool:
 
 
 @public("Tensor")
+def storage_type(input: Tensor) -> type:
+    """Return the class of the storage: UntypedStorage."""
+    return type(input.untyped_storage())
+
+
+@public("Tensor")
+def dense_dim(input: Tensor) -> int:
+    """Return the number of dims: all of a dense tensor are dense."""
+    return input.ndim
+
+
+@public("Tensor")
+def sparse_dim(input: Tensor) -> int:
+    """Return 0: a dense tensor has no sparse dims."""
+    return 0
+
+
+@public("tl Tensor")
+def dequantize(input: Tensor) -> Tensor:
+    """Return the numbers in float32."""
+    return input.to(dtypes.float32)
+
+
+@public("Tensor")
 def to_dense(input: Tensor, dtype: Any = None) -> Tensor:
     """Return the tensor itself: all tensors are dense."""
     return input if dtype is None else input.to(dtype)

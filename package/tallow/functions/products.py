@@ -13,6 +13,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.functions.complex_numbers import conj
 from tallow.functions.filling import copy_
+from tallow.ops.convolution import conv1d
 from tallow.ops.cross import linalg_cross
 from tallow.ops.dims import as_int, is_int, normalize_dim
 from tallow.ops.joining import cat, stack
@@ -225,3 +226,12 @@ def grouped_mm(
             value = cat.call([*[mat_a[group] @ mat_b[:, i:j] for group, (i, j) in enumerate(parts)], rest], 1)
     value = value if bias is None else value + bias
     return value if out_dtype is None else value.to(out_dtype)
+
+
+@public("tl F")
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Convolve sequences that lie time first.
+
+    Shapes:  input (T, N, C), weight (K, C, O), bias (O) -> (T + 2 pad - K + 1, N, O)
+    """
+    return apply(conv1d, input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)

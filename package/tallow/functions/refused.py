@@ -97,3 +97,25 @@ def solve(input: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
 def symeig(input: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
     """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.eigh`."""
     raise _removed("symeig", "eigh")
+
+
+QUANTIZED = "int_repr q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme"
+SPARSE = "smm sparse_resize_ sparse_resize_and_clear_ sspaddmm"
+LAYOUTS = {QUANTIZED: "quantized", SPARSE: "sparse", "to_padded_tensor": "nested", "to_mkldnn": "MKL-DNN"}
+
+
+def _refusing(name: str, layout: str) -> Any:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UnsupportedError(
+            f"Tensor.{name} is for {layout} tensors, got a dense tensor",
+            hint="see to_sparse, and tallow.nn.quantization",
+        )
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Raise UnsupportedError: only {layout} tensors have it."
+    return function
+
+
+for _names, _layout in LAYOUTS.items():
+    for _name in _names.split():
+        public("Tensor", name=_name)(_refusing(_name, _layout))

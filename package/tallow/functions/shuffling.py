@@ -38,7 +38,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return blocks.permute(order).reshape(*lead, channels * r * r, height // r, width // r)
 
 
-@public("tl F")
+@public("tl F", "native_channel_shuffle")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Interleave groups of channels.
 

@@ -73,6 +73,9 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: bui
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Convolve `input` with `weight` over three spatial dims."""
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: builtins.int = ...) -> Tensor:
+    """Convolve sequences that lie time first."""
+
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
     """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
@@ -204,6 +207,9 @@ def mish(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
 
 def mish_(input: Tensor) -> Tensor:
     """Return x · tanh(ln(1 + exp(x))) of each element."""
+
+def native_channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
+    """Interleave groups of channels."""
 
 def normalize(input: Tensor, p: builtins.float = ..., dim: builtins.int | builtins.tuple[builtins.int, ...] = ..., eps: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Compute x / max(‖x‖_p, eps), with the norm along `dim`."""

@@ -346,6 +346,9 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: bui
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Convolve `input` with `weight` over three spatial dims."""
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: builtins.int = ...) -> Tensor:
+    """Convolve sequences that lie time first."""
+
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
     """Apply a transposed convolution, the gradient of a convolution with respect to its input."""
 
@@ -405,6 +408,9 @@ def deg2rad(input: Tensor, *, out: Any = ...) -> Tensor:
 
 def deg2rad_(input: Tensor) -> Tensor:
     """Convert degrees to radians: input · π / 180."""
+
+def dequantize(input: Tensor) -> Tensor:
+    """Return the numbers in float32."""
 
 def det(input: Tensor) -> Tensor:
     """Compute the determinant; see `linalg.det`."""
@@ -978,6 +984,9 @@ def narrow(input: Tensor, dim: builtins.int, start: builtins.int | Tensor, lengt
 
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
     """Return a copy of `length` elements along `dim` from `start` on; see `narrow`."""
+
+def native_channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
+    """Interleave groups of channels."""
 
 def ne(input: Tensor, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:
     """Return input ≠ other, elementwise."""

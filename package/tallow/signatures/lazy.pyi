@@ -26,11 +26,14 @@ from tallow.amp import autocast as autocast
 from tallow import backends as backends
 from tallow.functions.top_level import batch_norm as batch_norm
 from tallow.functions.top_level import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from tallow.functions.copying import ccol_indices_copy as ccol_indices_copy
+from tallow.functions.copying import col_indices_copy as col_indices_copy
 from tallow import compat as compat
 from tallow.compiler import compile as compile
 from tallow import compiler as compiler
 from tallow.functions.top_level import constant_pad_nd as constant_pad_nd
 from tallow.functions.top_level import cosine_embedding_loss as cosine_embedding_loss
+from tallow.functions.copying import crow_indices_copy as crow_indices_copy
 from tallow.functions.top_level import ctc_loss as ctc_loss
 from tallow import cuda as cuda
 from tallow import data as data
@@ -58,6 +61,7 @@ from tallow import func as func
 from tallow import fx as fx
 from tallow import generation as generation
 from tallow.amp import get_autocast_dtype as get_autocast_dtype
+from tallow.compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from tallow.compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from tallow.compat.settings import get_num_interop_threads as get_num_interop_threads
 from tallow.compat.settings import get_num_threads as get_num_threads
@@ -68,6 +72,7 @@ from tallow.nn.recurrent_functions import gru as gru
 from tallow.functions.top_level import hinge_embedding_loss as hinge_embedding_loss
 from tallow.functions.top_level import histogramdd as histogramdd
 from tallow.functions.top_level import index_put_ as index_put_
+from tallow.functions.copying import indices_copy as indices_copy
 from tallow.functions.top_level import instance_norm as instance_norm
 from tallow import io as io
 from tallow.amp import is_autocast_enabled as is_autocast_enabled
@@ -100,10 +105,12 @@ from tallow.functions.top_level import range as range
 from tallow.functions.top_level import resize_as_ as resize_as_
 from tallow.nn.recurrent_functions import rnn_relu as rnn_relu
 from tallow.nn.recurrent_functions import rnn_tanh as rnn_tanh
+from tallow.functions.copying import row_indices_copy as row_indices_copy
 from tallow.io import save as save
 from tallow.io import save_checkpoint as save_checkpoint
 from tallow.functions.copying import select_copy as select_copy
 from tallow.compat.settings import set_default_tensor_type as set_default_tensor_type
+from tallow.compat.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from tallow.compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from tallow.compat.settings import set_num_interop_threads as set_num_interop_threads
 from tallow.compat.settings import set_num_threads as set_num_threads
@@ -132,6 +139,9 @@ from tallow.functions.copying import unfold_copy as unfold_copy
 from tallow.functions.copying import unsqueeze_copy as unsqueeze_copy
 from tallow.compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from tallow import utils as utils
+from tallow.functions.copying import values_copy as values_copy
+from tallow.functions.copying import view_as_complex_copy as view_as_complex_copy
+from tallow.functions.copying import view_as_real_copy as view_as_real_copy
 from tallow.functions.copying import view_copy as view_copy
 from tallow.func import vmap as vmap
 from tallow.functions.top_level import zero_ as zero_
@@ -163,11 +173,14 @@ __all__ = [
     "backends",
     "batch_norm",
     "binary_cross_entropy_with_logits",
+    "ccol_indices_copy",
+    "col_indices_copy",
     "compat",
     "compile",
     "compiler",
     "constant_pad_nd",
     "cosine_embedding_loss",
+    "crow_indices_copy",
     "ctc_loss",
     "cuda",
     "data",
@@ -195,6 +208,7 @@ __all__ = [
     "fx",
     "generation",
     "get_autocast_dtype",
+    "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
@@ -205,6 +219,7 @@ __all__ = [
     "hinge_embedding_loss",
     "histogramdd",
     "index_put_",
+    "indices_copy",
     "instance_norm",
     "io",
     "is_autocast_enabled",
@@ -237,10 +252,12 @@ __all__ = [
     "resize_as_",
     "rnn_relu",
     "rnn_tanh",
+    "row_indices_copy",
     "save",
     "save_checkpoint",
     "select_copy",
     "set_default_tensor_type",
+    "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
     "set_num_threads",
@@ -269,6 +286,9 @@ __all__ = [
     "unsqueeze_copy",
     "use_deterministic_algorithms",
     "utils",
+    "values_copy",
+    "view_as_complex_copy",
+    "view_as_real_copy",
     "view_copy",
     "vmap",
     "zero_",

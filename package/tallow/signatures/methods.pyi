@@ -425,6 +425,12 @@ class Methods:
     def deg2rad_(self) -> Tensor:
         """Convert degrees to radians: input · π / 180."""
 
+    def dense_dim(self) -> builtins.int:
+        """Return the number of dims: all of a dense tensor are dense."""
+
+    def dequantize(self) -> Tensor:
+        """Return the numbers in float32."""
+
     def det(self) -> Tensor:
         """Compute the determinant; see `linalg.det`."""
 
@@ -730,6 +736,9 @@ class Methods:
 
     def int(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to int32: `to(tl.int32, memory_format=memory_format)`."""
+
+    def int_repr(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
 
     def inverse(self) -> Tensor:
         """Invert square matrices; see `linalg.inv`."""
@@ -1148,8 +1157,26 @@ class Methods:
     def put_(self, index: Any, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """Return a copy in which element index[i] of the flattened input is replaced by source[i], or has it added."""
 
+    def q_per_channel_axis(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
+
+    def q_per_channel_scales(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
+
+    def q_per_channel_zero_points(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
+
+    def q_scale(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
+
+    def q_zero_point(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
+
     def qr(self, some: builtins.bool = ...) -> Any:
         """Compute the QR decomposition, reduced if `some`, else complete; see `linalg.qr`."""
+
+    def qscheme(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only quantized tensors have it."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
         """Return the quantiles `q` of `input` along `dim` (or of all elements), interpolated; NaN if there is any."""
@@ -1316,6 +1343,9 @@ class Methods:
     def slogdet(self) -> Any:
         """Compute the sign and the logarithm of the determinant; see `linalg.slogdet`."""
 
+    def smm(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only sparse tensors have it."""
+
     def softmax(self, dim: builtins.int | None = ..., dtype: builtins.object = ...) -> Tensor:
         """Return exponential weights along `dim` that sum to one; `dtype` converts the input first."""
 
@@ -1325,8 +1355,17 @@ class Methods:
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ...) -> results.sort:
         """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
 
+    def sparse_dim(self) -> builtins.int:
+        """Return 0: a dense tensor has no sparse dims."""
+
     def sparse_mask(self, mask: Tensor) -> Tensor:
         """Return the elements at the places of a sparse tensor."""
+
+    def sparse_resize_(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only sparse tensors have it."""
+
+    def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only sparse tensors have it."""
 
     def split(self, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Split into views of `split_size_or_sections` slices each, the last perhaps smaller; or of the given sizes."""
@@ -1352,6 +1391,9 @@ class Methods:
     def squeeze_(self, dim: Any = ...) -> Tensor:
         """Remove dims of size 1 in place."""
 
+    def sspaddmm(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only sparse tensors have it."""
+
     def std(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute the square root of `var`."""
 
@@ -1360,6 +1402,9 @@ class Methods:
 
     def storage(self) -> Any:
         """Return the memory that the tensor is a view of, as elements of its dtype."""
+
+    def storage_type(self) -> Any:
+        """Return the class of the storage: UntypedStorage."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Return input - alpha · other, broadcast."""
@@ -1432,6 +1477,12 @@ class Methods:
 
     def to_dense(self, dtype: Any = ...) -> Tensor:
         """Return the tensor itself: all tensors are dense."""
+
+    def to_mkldnn(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only MKL-DNN tensors have it."""
+
+    def to_padded_tensor(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise UnsupportedError: only nested tensors have it."""
 
     def to_sparse(self, sparse_dim: builtins.int | None = ..., *, layout: Any = ..., blocksize: Sequence[builtins.int] | None = ..., dense_dim: builtins.int | None = ...) -> Tensor:
         """Return the elements that are not zero: to_sparse(), to_sparse(sparse_dim), to_sparse(layout=...)."""

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow
-from tallow.compat.absent import absent
+from tallow.compat.absent import absent, refusal
 from tallow.compat.foreach import foreach
 from tallow.compat.stand_in import is_module
+from tallow.compat.symbols import cond, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum
+from tallow.compat.torch import _C
 from tallow.compat.torch._C import TensorType
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, DeviceError, MissingNameError
+from tallow.functions.storage import TypedStorage, UntypedStorage
 
 __file__ = tallow.__file__
 PyTorchFileReader = absent("torch.PyTorchFileReader", "torch.load(path, mmap=True) reads only what is used")
@@ -92,9 +95,32 @@ def get_device_module(device: Any = None) -> Any:
     return importlib.import_module(name)
 
 
+def is_storage(obj: Any) -> bool:
+    """Return whether an object is the storage of a tensor."""
+    return isinstance(obj, UntypedStorage | TypedStorage)
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Return False: the processor's treatment of subnormal numbers stays as it is, as on systems without the choice."""
+    return False
+
+
+def set_warn_always(b: bool) -> None:
+    """Accept False. Raises: UnsupportedError for True: Python's filters decide how often a warning appears"""
+    if b:
+        raise refusal("torch.set_warn_always", hint="warnings.simplefilter('always')")
+
+
+def is_warn_always_enabled() -> bool:
+    """Return False: Python's filters decide how often a warning appears."""
+    return False
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("_foreach_"):
         return foreach(name)
+    if not name.startswith("_") and name in vars(_C):  # as PyTorch has those of its extension module
+        return vars(_C)[name]
     raise MissingNameError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -122,6 +148,18 @@ __all__ = [
     "_check_with",
     "_is_all_true",
     "_shape_as_tensor",
+    "cond",
     "get_device_module",
+    "is_storage",
+    "is_warn_always_enabled",
+    "set_flush_denormal",
+    "set_warn_always",
+    "sym_float",
+    "sym_int",
+    "sym_ite",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "sym_sum",
     "typename",
 ]

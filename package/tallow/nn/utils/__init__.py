@@ -19,8 +19,12 @@ __all__ = [
     "clip_grad_norm_",
     "clip_grad_value_",
     "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format",
+    "convert_conv3d_weight_memory_format",
     "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights",
     "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights",
     "fusion",
     "get_total_norm",
     "parameters_to_vector",
@@ -39,5 +43,6 @@ __all__ = [
 __getattr__, __dir__ = names_of(
     __name__,
     lazy={name: f"tallow.nn.utils.{name}" for name in ("fusion", "parametrizations", "parametrize", "prune")}
-    | {name: f"tallow.nn.utils.fusion:{name}" for name in ("fuse_conv_bn_eval", "fuse_linear_bn_eval")},
+    | {name: f"tallow.nn.utils.fusion:{name}" for name in __all__ if name.startswith("fuse_")}
+    | {name: f"tallow.nn.utils.memory_format:{name}" for name in __all__ if name.startswith("convert_")},
 )

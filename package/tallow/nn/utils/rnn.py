@@ -169,4 +169,9 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)
 
 
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """Return the order that undoes an order; None for None."""
+    return None if permutation is None else permutation.argsort()
+
+
 __getattr__, __dir__ = names_of(__name__)

@@ -2,32 +2,96 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, ClassVar
 
 from tallow import distributed
 from tallow.compat.absent import absent
-from tallow.compat.torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from tallow.distributed import groups
 from tallow.errors import ArgumentError
 
 __all__ = [
     "Backend",
-    "DeviceMesh",
+    "DebugLevel",
+    "DistBackendError",
+    "DistNetworkError",
+    "DistStoreError",
     "FileStore",
+    "GradBucket",
     "GroupMember",
     "HashStore",
     "PrefixStore",
     "Store",
     "TCPStore",
+    "all_gather_single",
+    "get_debug_level",
     "get_default_backend_for_device",
     "group",
-    "init_device_mesh",
     "is_backend_available",
     "is_ucc_available",
     "is_xccl_available",
     "monitored_barrier",
     "reduce_op",
+    "reduce_scatter_single",
+    "set_debug_level",
+    "set_debug_level_from_env",
+    "shrink_group",
+    "split_group",
+    "supports_complex",
 ]
+
+all_gather_single, reduce_scatter_single = distributed.all_gather_into_tensor, distributed.reduce_scatter_tensor
+GradBucket = absent("torch.distributed.GradBucket", "use DistributedDataParallel without communication hooks")
+shrink_group = absent("torch.distributed.shrink_group", "a failure ends the job: start it again from a checkpoint")
+
+
+class DistBackendError(distributed.DistError):
+    """An error of the library that moves tensors. Errors here are of the class DistError."""
+
+
+class DistNetworkError(distributed.DistError):
+    """An error of the network. Errors here are of the class DistError."""
+
+
+class DistStoreError(distributed.DistError):
+    """An error of a store, of which there is none."""
+
+
+class DebugLevel(Enum):
+    """The checks of collectives. They are always made here."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+def get_debug_level() -> DebugLevel:
+    """Return DETAIL: ranks that call different collectives raise an error."""
+    return DebugLevel.DETAIL
+
+
+def set_debug_level(debug_level: DebugLevel) -> None:
+    """Do nothing: the checks are always made."""
+
+
+def set_debug_level_from_env() -> None:
+    """Do nothing: the checks are always made."""
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Return whether an op reduces complex numbers: not those of an order, or of bits."""
+    return reduceOp in (distributed.ReduceOp.SUM, distributed.ReduceOp.AVG)
+
+
+def split_group(parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, backend: Any = None) -> Any:
+    """Divide a group by lists of its ranks. Return the part of this process, or None. Raises: ArgumentError"""
+    if not split_ranks:
+        raise ArgumentError("split_ranks cannot be None or empty")
+    parent = groups.member(parent_pg)
+    lists = [[parent.ranks[rank] for rank in ranks] for ranks in split_ranks]
+    own, _ = distributed.new_subgroups_by_enumeration(lists, timeout, backend)
+    return None if _rank_not_in_group(own) else own
+
 
 _STORE = "processes meet by MPI: call init_process_group() without a store"
 Store = absent("torch.distributed.Store", _STORE)

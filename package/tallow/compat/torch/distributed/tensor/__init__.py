@@ -5,6 +5,8 @@ from tallow.compat.torch.distributed.tensor.placement_types import Partial as Pa
 from tallow.compat.torch.distributed.tensor.placement_types import Placement as Placement
 from tallow.compat.torch.distributed.tensor.placement_types import Replicate as Replicate
 from tallow.compat.torch.distributed.tensor.placement_types import Shard as Shard
+from tallow.distributed import DeviceMesh as DeviceMesh
+from tallow.distributed import init_device_mesh as init_device_mesh
 
 _HINT = "use DistributedDataParallel, or the layers of tallow.nn.parallel"
 DTensor = absent("torch.distributed.tensor.DTensor", _HINT)
@@ -16,5 +18,3 @@ ones = absent("torch.distributed.tensor.ones", _HINT)
 rand = absent("torch.distributed.tensor.rand", _HINT)
 randn = absent("torch.distributed.tensor.randn", _HINT)
 zeros = absent("torch.distributed.tensor.zeros", _HINT)
-init_device_mesh = absent("torch.distributed.tensor.init_device_mesh", _HINT)
-DeviceMesh = absent("torch.distributed.tensor.DeviceMesh", _HINT)

@@ -235,7 +235,10 @@ def _with_tiles(loaded: _Loaded, name: str, suffix: str) -> _Loaded:
     if not _exists(f"tallow-{name}.{suffix}") or not loaded.handles[-1].tl_allow_tiles():
         return loaded
     tiles = _open(f"tallow-{name}.{suffix}")
-    return _Loaded((tiles, *loaded.handles), f"native {name}") if tiles.tl_tiles_are_exact() else loaded
+    if not tiles.tl_tiles_are_exact():
+        return loaded
+    loaded.handles[0].tl_use_tiles(tiles.tl_panel_tiles)
+    return _Loaded((tiles, *loaded.handles), f"native {name}")
 
 
 def _capabilities() -> int:

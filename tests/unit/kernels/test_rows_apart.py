@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,14 @@ Array = np.ndarray[Any, Any]
 
 # From the least that a processor or an engine can have to the most: what loads one library loads those before it.
 LIBRARIES = (
-    ("native x86-64", "native x86-64-v3", "native x86-64-v4"),
+    ("native x86-64", "native x86-64-v3", "native x86-64-v4", "native x86-64-v4-amx"),
     ("native aarch64", "native aarch64-dot"),
     ("wasm simd128", "wasm relaxed-simd"),
 )
-LOADED = kernels.info().library.removesuffix("-amx")
+LOADED = kernels.info().library
 LOADABLE = next((names[: names.index(LOADED) + 1] for names in LIBRARIES if LOADED in names), ())
 ROWS, COLUMNS = 29, 53  # tiles of 8, 4 and 1 rows; groups of 16 columns, and a part of one
+ROWS_OF_TILES = 61  # three tiles of AMX and 13 rows more
 GROUP = 16  # threads divide columns between groups
 
 pytestmark = pytest.mark.skipif(not LOADABLE, reason=f"no compiled kernels: {kernels.info().reason}")
@@ -37,12 +39,29 @@ def address(array: Array) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
 
+def opened(name: str) -> ctypes.CDLL:
+    stem = f"tallow-{name.removeprefix('native ').replace(' ', '-')}"
+    return ctypes.CDLL(os.path.join(library.FOLDER, stem + os.path.splitext(library.path())[1]))
+
+
+@pytest.fixture(params=LOADABLE)
+def name(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each library that can be loaded; that of x86-64-v4 without the tiles of AMX, and with them."""
+    name: str = request.param
+    if not LOADED.endswith("-amx") or "v4" not in name:
+        yield name
+        return
+    products, tiles = opened("native x86-64-v4"), opened("native x86-64-v4-amx").tl_panel_tiles
+    products.tl_use_tiles(tiles if name.endswith("-amx") else None)
+    yield name
+    products.tl_use_tiles(tiles)
+
+
 class Product:
     """x @ weight.T + bias by the functions of one library, with blocks as they lie in a file or interleaved."""
 
     def __init__(self, name: str, matrix: BlockMatrix, bias: Array) -> None:
-        stem = f"tallow-{name.removeprefix('native ').replace(' ', '-')}"
-        self._library = ctypes.CDLL(os.path.join(library.FOLDER, stem + os.path.splitext(library.path())[1]))
+        self._library = opened(name.removesuffix("-amx"))
         for function in ("tl_rounded_bytes", "tl_interleaved_columns"):
             getattr(self._library, function).restype = ctypes.c_size_t
         self._format, self._bias, self._width = matrix.format, bias, matrix.shape[1]
@@ -68,11 +87,11 @@ class Product:
 
 
 @pytest.mark.parametrize("format", COMPILED)
-@pytest.mark.parametrize("name", LOADABLE)
 def test_a_row_alone_has_the_bits_that_it_has_among_others(name: str, format: str) -> None:
     unit = FORMATS[format].weights
     for width in (unit, 9 * unit, 2304):  # panels hold 512 weights of a row
-        x = rng.standard_normal((ROWS, width)).astype(np.float32)
+        count = ROWS_OF_TILES if name.endswith("-amx") else ROWS
+        x = rng.standard_normal((count, width)).astype(np.float32)
         matrix = random_matrix(format, COLUMNS, width, rng)
         product = Product(name, matrix, rng.standard_normal(COLUMNS).astype(np.float32))
         for kind in product.blocks:
@@ -82,8 +101,8 @@ def test_a_row_alone_has_the_bits_that_it_has_among_others(name: str, format: st
 def check(product: Product, kind: str, x: Array) -> None:
     together = product(kind, x)
     some = [slice(0, 2), slice(2, 5), slice(1, 5), slice(1, 8), slice(3, 20), slice(2, 27)]
-    for rows in [slice(i, i + 1) for i in range(ROWS)] + some:
+    for rows in [slice(i, i + 1) for i in range(len(x))] + some:
         np.testing.assert_array_equal(product(kind, x[rows]), together[rows], err_msg=f"{kind}, {rows} of {x.shape}")
-    for rows in (slice(0, 1), slice(0, ROWS)):
+    for rows in (slice(0, 1), slice(0, len(x))):
         parts = [product(kind, x[rows], *columns) for columns in ((0, GROUP), (GROUP, 3 * GROUP), (3 * GROUP, COLUMNS))]
         np.testing.assert_array_equal(np.concatenate(parts, axis=1), together[rows], err_msg=f"{kind}, columns")

@@ -31,6 +31,7 @@ typedef struct {
   int32_t offset;
   const unsigned char *next; // bytes to prefetch for the next columns
   size_t next_bytes;         // of them for each block, a multiple of a cache line
+  const unsigned char *const *next_of; // for panel_tiles: where they begin for each vector, or null
 } place;
 
 static inline void put(float *columns, column_floats v) { *(column_floats *)columns = v; }
@@ -139,5 +140,25 @@ static inline __attribute__((always_inline)) void column_tile(float *y, size_t y
 //   ..._halves        two scales in a block, of 16 weights each
 typedef void panel_rows(float *y, size_t y_row, const rounded *x, const place *at);
 panel_rows tl_panel_plain, tl_panel_signed, tl_panel_minima, tl_panel_plain_halves, tl_panel_minima_halves;
+
+// The same for as many groups of sixteen rows as there are, by the tiles of another library, src/tiles/panel_tiles.c; the
+// number of those rows is returned. Rows of x are rounded rows of k elements, one after another. With fewer rows than
+// LEAST_FOR_TILES, to configure the tiles and to copy the codes takes longer than they save.
+//   tl_use_tiles   let this library call those functions: by the number of halves, and whether there are minima
+//   tl_tiles_for   the function to call; null if there is none
+enum { LEAST_FOR_TILES = 48 };
+typedef size_t panel_tiles(float *y, size_t y_row, const unsigned char *x, size_t m, size_t k, const place *at);
+typedef panel_tiles *choose_tiles(int halves, int has_minima);
+#if defined __AVX512F__
+#define TAKES_TILES 1
+EXPORT void tl_use_tiles(choose_tiles *others);
+choose_tiles tl_tiles_for;
+#else
+#define TAKES_TILES 0
+static inline panel_tiles *tl_tiles_for(int halves, int has_minima) {
+  (void)halves, (void)has_minima;
+  return 0;
+}
+#endif
 
 #endif

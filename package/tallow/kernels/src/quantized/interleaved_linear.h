@@ -3,6 +3,7 @@
 //
 // Fewer than MANY rows of x take the codes from the blocks, whose scales are read as they come: w comes from memory, best in
 // its order. For more rows, codes and scales of DEPTH weights of VECTORS · COLUMNS columns are unpacked once for all of them.
+// Tiles multiply sixteen of LEAST_FOR_TILES rows and more at a time, where there are tiles.
 // Rows of w that are not interleaved are interleaved first, DEPTH weights of COLUMNS rows at a time.
 #include "quantized/column_tile.h"
 
@@ -90,6 +91,13 @@ static void times_panel(float *y, size_t y_row, const unsigned char *x, size_t m
   for (size_t v = 1; v < VECTORS; v++) panel.columns += at[v].columns;
   rounded rows[ROWS];
   size_t i = 0;
+  panel_tiles *tiles = m < LEAST_FOR_TILES ? 0 : tl_tiles_for(HALVES, HAS_MINIMA);
+  if (tiles) {
+    panel.next_of = next;
+    panel.next_bytes = (BLOCK_BYTES + 63) / 64 * 64;
+    i = tiles(y, y_row, x, m, k, &panel);
+    next = 0;
+  }
   for (; i + ROWS <= m; i += ROWS) {
     // The first tiles prefetch a part each.
     enum { PARTS = MANY / ROWS / VECTORS, PART_BYTES = (BLOCK_BYTES / PARTS + 63) / 64 * 64 };

@@ -18,6 +18,14 @@ void tl_store_sums(float *y, size_t y_row, const place *at, const tile_sums *sum
   }
 }
 
+#if TAKES_TILES
+static choose_tiles *chosen; // null without tiles
+
+void tl_use_tiles(choose_tiles *others) { chosen = others; }
+
+panel_tiles *tl_tiles_for(int halves, int has_minima) { return chosen ? chosen(halves, has_minima) : 0; }
+#endif
+
 void tl_read_rows(rounded *rows, const unsigned char *x, size_t m, size_t k) {
   for (size_t r = 0; r < m; r++) rows[r] = rounded_row(x + r * rounded_bytes(k), k);
 }

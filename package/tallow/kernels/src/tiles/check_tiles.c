@@ -24,11 +24,11 @@ EXPORT int tl_tiles_are_exact(void) {
       c[i][j] = (int8_t)number_at(i, j), d[j / 4][i][j % 4] = (int8_t)number_at(j, i);
       if (j < 32) a[i][j] = as_bf16(number_at(i, j)), b[j / 2][i][j % 2] = as_bf16(number_at(j, i));
     }
-  configure_tiles(WHOLE);
+  configure_tiles(LINE);
   _tile_zero(0), _tile_zero(1);
-  _tile_loadd(4, a, LINE), _tile_loadd(5, b, LINE), _tile_loadd(6, c, LINE), _tile_loadd(7, d, LINE);
-  _tile_dpbf16ps(0, 4, 5);
-  _tile_dpbssd(1, 6, 7);
+  _tile_loadd(4, a, LINE), _tile_loadd(6, b, LINE), _tile_loadd(5, c, LINE), _tile_loadd(7, d, LINE);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbssd(1, 5, 7);
   _tile_stored(0, floats, LINE), _tile_stored(1, integers, LINE);
   _tile_release();
   for (int i = 0; i < TILE; i++)

@@ -59,7 +59,7 @@ static void copy_rows(uint16_t *copy, const uint16_t *w, ptrdiff_t w_row, size_t
 // sums: four tiles, (32 rows of w, 32 rows of x) by quarters
 static inline void multiply(float *sums, const uint16_t *w, const uint16_t *x, size_t steps) {
   const uint16_t *second = x + steps * TILE_BYTES / sizeof *x;
-  _tile_zero(0), _tile_zero(1), _tile_zero(2), _tile_zero(3);
+  CLEAR_TILE(0), CLEAR_TILE(1), CLEAR_TILE(2), CLEAR_TILE(3);
   for (size_t s = 0; s < steps; s++, w += BOTH * STEP, x += TILE * STEP, second += TILE * STEP) {
     _tile_loadd(4, w, LINE);
     _tile_loadd(6, x, LINE);
@@ -95,7 +95,7 @@ EXPORT void tl_tiles_linear_bf16(uint16_t *y, const uint16_t *packed, const uint
   size_t steps = steps_of(k), fit = PACKED_BYTES / (steps * LINE) / BOTH * BOTH, group = fit ? fit : BOTH;
   float sums[BOTH * BOTH] __attribute__((aligned(LINE))), own_bias[BOTH];
   uint16_t *copy = (uint16_t *)rounded_up((uintptr_t)scratch, LINE);
-  configure_tiles(WHOLE);
+  configure_tiles(LINE);
   for (size_t first = 0; first < m; first += group)
     for (size_t j = 0; j < n; j += BOTH) {
       size_t columns = smaller(BOTH, n - j), end = smaller(first + group, m);

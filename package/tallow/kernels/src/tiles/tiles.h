@@ -14,19 +14,24 @@
 
 enum { TILE = 16, TILE_BYTES = 1024, LINE = 64 };
 
-// Configure all tiles as sixteen rows of 64 bytes, but for four: a block of 32 bytes of sixteen rows is tile 4, and of sixteen
-// columns tile 5; a block of 16 bytes is tile 6 or tile 7.
-enum { WHOLE, BLOCKS_OF_32_AND_16 };
-static inline void configure_tiles(int kind) {
+// Configure four tiles of sums, 0 to 3, two of sixteen rows of `bytes`, 4 and 5, and two of as many bytes of sixteen columns,
+// four bytes in a row, 6 and 7. A whole row is a LINE.
+static inline void configure_tiles(int bytes) {
   struct {
     uint8_t palette, start, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
   } all = {.palette = 1};
-  for (int t = 0; t < 8; t++) all.row_bytes[t] = LINE, all.rows[t] = TILE;
-  if (kind == BLOCKS_OF_32_AND_16) all.row_bytes[4] = 32, all.rows[5] = 8, all.row_bytes[6] = 16, all.rows[7] = 4;
+  for (int t = 0; t < 8; t++) {
+    all.row_bytes[t] = (uint16_t)(t == 4 || t == 5 ? bytes : LINE);
+    all.rows[t] = (uint8_t)(t < 6 ? TILE : bytes / 4);
+  }
   _tile_loadconfig(&all);
 }
+
+// Clear a tile of sums. Products wait 50 cycles for `_tile_zero`, and 8 for memory.
+static const float zeros[TILE * TILE] __attribute__((aligned(LINE), unused));
+#define CLEAR_TILE(t) _tile_loadd(t, zeros, LINE)
 
 typedef uint32_t sixteen_words __attribute__((vector_size(LINE), aligned(4), may_alias));
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.transformers.both import both, both_raise
 
 from tallow.errors import ArgumentError
-from tests.transformers.both import both, both_raise
 
 random = np.random.default_rng(0)
 IDS = random.integers(0, 50, (2, 7)).tolist()

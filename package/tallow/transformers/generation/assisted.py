@@ -15,7 +15,7 @@ from tallow.generation.sampling import Sampler, greedy
 from tallow.generation.speculative import ModelDraft, PromptLookup, check_draft, speculate
 from tallow.models.causal_lm import CausalLM
 from tallow.transformers.generation.logits_process import RowProcessor
-from tallow.transformers.generation.openings import core_of, is_fused
+from tallow.transformers.generation.openings import is_fused
 from tallow.transformers.generation.requests import Request
 from tallow.transformers.generation.search import Plan
 from tallow.transformers.generation.stopping_criteria import RowCriteria, ending
@@ -28,7 +28,7 @@ def assisted_texts(
 
     Raises:  ArgumentError for an assistant with another vocabulary, unless it has a tokenizer, and a short context
     """
-    core, config = core_of(model), request.config
+    core, config = model, request.config
     is_plain = isinstance(core, CausalLM) and is_fused(model, request, plan.records.wanted) and request.cache is None
     rows_only = all(isinstance(each, RowProcessor) for each in plan.processors)
     rows_only &= all(isinstance(each, RowCriteria) for each in plan.criteria)
@@ -65,7 +65,7 @@ def _draft(
         if config.prompt_lookup_num_tokens is None:
             return None  # assistant_early_exit: the whole model gives the same text
         return PromptLookup(core.vocab_size, config.max_matching_ngram_size or 2)
-    other = core_of(assistant)
+    other = assistant
     if not isinstance(other, CausalLM) or (tokenizer is not None and other.vocab_size != core.vocab_size):
         return None  # an assistant with other tokens: the model alone gives the same text
     check_draft(core, other, config.max_length - 1)

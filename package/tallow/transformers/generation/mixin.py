@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from tallow.random import default_generator
 from tallow.tape.modes import no_grad
 from tallow.transformers.generation import lists
 from tallow.transformers.generation.assisted import assisted_texts
-from tallow.transformers.generation.configuration_utils import OUTPUTS, GenerationConfig, GenerationMode
+from tallow.transformers.generation.configuration_utils import FILE, OUTPUTS, GenerationConfig, GenerationMode
 from tallow.transformers.generation.logits_process import OF_BATCHES, RowProcessor
 from tallow.transformers.generation.openings import open_steps
 from tallow.transformers.generation.outputs import (
@@ -38,12 +40,23 @@ MODES = (*BEAMS, GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE, Generation
 class GenerationMixin:
     """Gives a model `generate`.
 
-    The model has `config`, `generation_config`, `device`, `forward`, and `core`: the model of `tallow.models` that
-    computes it.
+    The model has transformers' `config` and `forward`. Where it is also a model of `tallow.models`, its fused decoder
+    computes texts.
     """
 
     config: Any
-    generation_config: Any
+    folder: Path | None
+
+    @cached_property
+    def generation_config(self) -> GenerationConfig:
+        """The entries that hold where a call of `generate` says nothing, from `generation_config.json` of the model's
+        folder, or else from its config. They can be set.
+        """
+        folder = getattr(self, "folder", None)
+        if folder is not None and (Path(folder) / FILE).is_file():
+            config: GenerationConfig = GenerationConfig.from_pretrained(Path(folder))
+            return config
+        return GenerationConfig.from_model_config(self.config)
 
     def generate(
         self,

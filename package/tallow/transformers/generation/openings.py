@@ -23,19 +23,13 @@ from tallow.transformers.generation.steps import CoreSteps, ForwardSteps, Steps
 NEUTRAL = ("logits_to_keep", "return_dict", "use_cache", "cache_position")
 
 
-def core_of(model: Any) -> Any:
-    """Return the model of `tallow.models` that computes a model."""
-    return getattr(model, "core", model)
-
-
 def is_fused(model: Any, request: Request, wanted: Collection[str]) -> bool:
     """Return whether the model's decoder can compute the texts without `forward`."""
-    core = core_of(model)
     is_plain = set(wanted) <= {"scores", "logits"} and not set(request.others) - set(NEUTRAL) and request.embeds is None
     own_cache = request.cache is None or isinstance(request.cache, Cache)
-    if isinstance(core, CausalLM):
+    if isinstance(model, CausalLM):
         return is_plain and own_cache and request.is_left_padded
-    if isinstance(core, Seq2SeqLM):
+    if isinstance(model, Seq2SeqLM):
         source = request.source
         is_text = source is not None and source.ndim == 2 and not source.is_floating_point()
         return is_plain and request.cache is None and request.mask is None and is_text and _is_right_padded(request)
@@ -58,12 +52,11 @@ def open_steps(model: Any, request: Request, copies: int, wanted: Collection[str
     """
     if not is_fused(model, request, wanted):
         return _forward_steps(model, request, copies, wanted)
-    core = core_of(model)
-    rows = request.ids.tolist()
-    if isinstance(core, Seq2SeqLM):
-        core = core.decoder_for(_sources(request))
+    core, rows = model, request.ids.tolist()
+    if isinstance(model, Seq2SeqLM):
+        core = model.decoder_for(_sources(request))
     most = request.config.max_length - 1
-    cache = _cache_for(request, most)
+    cache = _cache_for(request, most) if core is model else None
     steps = CoreSteps(core, request.batch, request.padding, most, cache, _options(request.config))
     known = 0 if cache is None else cache.get_seq_length()
     return steps, _unread(rows, known, request)
@@ -101,6 +94,8 @@ def _cache_for(request: Request, most: int) -> Cache | None:
         return request.cache
     if config.cache_implementation in STATIC_CACHES:
         return StaticCache(max_cache_len=max(most, config.max_cache_len or 0))
+    if config.return_dict_in_generate:
+        return DynamicCache()  # the caller may continue it
     if config.max_cache_len is not None:
         warn(f"generate: max_cache_len has no effect without cache_implementation={STATIC_CACHES[0]!r}", TallowWarning)
     return None
@@ -143,13 +138,12 @@ def _mask(request: Request, device: Any) -> Tensor | None:
 
 
 def _repeated(value: Any, copies: int) -> Any:
-    """Return Tensors, and those of results and tuples, with each row repeated."""
+    """Return Tensors, and those of results, with each row repeated."""
     if copies == 1:
         return value
     if isinstance(value, Tensor):
         return value.repeat_interleave(copies, 0)
     if hasattr(value, "to_tuple"):
+        # Hidden states and attentions, which are tuples, stay as the encoder returned them, as in transformers.
         return type(value)(**{name: _repeated(each, copies) for name, each in value.items()})
-    if isinstance(value, tuple):
-        return tuple(_repeated(each, copies) for each in value)
     return value

@@ -159,8 +159,10 @@ def beam_texts(
         default_generator if beams.draws else None,
     )
     searches = [Hypotheses(prompt, options) for prompt in prompts]
-    logits_BV = to_host(steps.read(first)).repeat(count, 0)  # transformers reads each prompt num_beams times
-    steps.select([row for row in range(len(prompts)) for _ in range(count)])
+    logits_BV = to_host(steps.read(first))
+    if len(first) < len(prompts) * count:  # transformers reads each prompt num_beams times
+        logits_BV = logits_BV.repeat(count, 0)
+        steps.select([row for row in range(len(prompts)) for _ in range(count)])
     running = [[Candidate(prompt, 0, 0.0)] * count for prompt in prompts]
     while True:
         texts = [candidate.text for group in running for candidate in group]
@@ -169,7 +171,8 @@ def beam_texts(
         )
         _keep(plan.records, steps, logits_BV, scores_BV)
         for search, scores_KV in zip(searches, scores_BV.reshape(len(prompts), count, -1), strict=True):
-            search.extend(scores_KV[: len(search.running)])
+            if search.running:
+                search.extend(scores_KV[: len(search.running)])
         if all(search.is_done for search in searches):
             return [search.finished for search in searches]
         # A prompt with fewer beams, or none, repeats one, whose scores nobody looks at.

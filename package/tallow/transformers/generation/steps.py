@@ -143,6 +143,7 @@ class ForwardSteps:
         if not self._uses_cache:
             self._texts = [[*old, *text] for old, text in zip(self._texts, new, strict=True)] if self._texts else new
             new = self._texts
+        self._set_positions(inputs, len(new[0]))
         if new[0]:
             device = self._model.device
             ids = wrap(devices.move(np.array(new, np.int64), device))
@@ -154,6 +155,15 @@ class ForwardSteps:
         self.cache = self.outputs.get("past_key_values", self.cache)
         self._advance(len(new))
         return dtypes.cast(self.outputs.logits[:, -1].detach().array, dtypes.float32)
+
+    def _set_positions(self, inputs: dict[str, Any], count: int) -> None:
+        """Set the positions of the new tokens of a decoder, which do not count padding."""
+        mask = inputs.get("attention_mask")
+        if mask is None or self._encoder_decoder or "position_ids" in inputs:
+            return
+        embeds = inputs.get("inputs_embeds")
+        new = count + (0 if embeds is None else embeds.shape[1])
+        inputs["position_ids"] = (mask.cumsum(-1) - 1).clamp(min=0)[:, -new:]
 
     def _advance(self, rows: int) -> None:
         """Prepare the arguments of the next call."""
@@ -182,6 +192,4 @@ def _selected(value: Any, rows: list[int]) -> Any:
         return value[rows]
     if hasattr(value, "to_tuple"):
         return type(value)(**{name: _selected(each, rows) for name, each in value.items()})
-    if isinstance(value, tuple):
-        return tuple(_selected(each, rows) for each in value)
     return value

@@ -57,8 +57,11 @@ def named(name: str) -> Any:
 
 def _stories() -> Parts:
     model = named("AutoModelForCausalLM").from_pretrained(str(stories.FOLDER), dtype=tl.float32)
-    form = Llama2cTokenizer.load(stories.FOLDER / "tokenizer.bin", model.config.vocab_size).hugging_face_form()
-    tokenizer = tokenizer_of(*form)
+    source = stories.FOLDER / "tokenizer.bin"
+    entries, config = Llama2cTokenizer.load(source, model.config.vocab_size).hugging_face_form()
+    # A text that continues a prompt keeps its first space: pipelines decode it apart from the prompt.
+    steps = [step for step in entries["decoder"]["decoders"] if step["type"] != "Strip"]
+    tokenizer = tokenizer_of(entries | {"decoder": {"type": "Sequence", "decoders": steps}}, config)
     tokenizer.pad_token = tokenizer.eos_token
     return model, {"tokenizer": tokenizer}
 

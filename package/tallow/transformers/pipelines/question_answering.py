@@ -65,7 +65,7 @@ class QuestionAnsweringPipeline(ChunkPipeline):
         question_first = self.tokenizer.padding_side == "right"
         order = (self._cut(example["question"], max_question_len), example["context"])
         # What a question leaves of the limit is for a part of the context.
-        twice = len(self.tokenizer(order[0], order[0])["input_ids"])
+        twice = len(self.tokenizer(order[0], order[0], verbose=False)["input_ids"])
         room = limit - twice + len(self.tokenizer(order[0], add_special_tokens=False)["input_ids"])
         stride = max(min(limit // 2, 128, room - 1), 0) if doc_stride is None else doc_stride
         encoded = self.tokenizer(

@@ -8,6 +8,8 @@ from typing import Any
 
 from support.tokenizer_kinds import KINDS
 
+from tallow.text.languages import LANGUAGES
+
 LONG = {"model_max_length": 256}
 CHAT = (
     "{% if tools %}{{ tools | tojson }}\n{% endif %}{% for d in documents or [] %}{{ d.title }}: {{ d.text }}\n"
@@ -29,6 +31,7 @@ CLASSES: dict[str, tuple[str, dict[str, Any]]] = {
         {"bos_token": "<|begin|>", "eos_token": "<|end|>", "padding_side": "left"} | LONG,
     ),
     "XLMRobertaTokenizer": ("unigram", _FAIRSEQ),
+    "WhisperTokenizer": ("bytes-gpt2", {"pad_token": "<|endoftext|>", "eos_token": "<|endoftext|>"}),
 }
 
 
@@ -39,5 +42,28 @@ def write(base: Path, name: str) -> str:
     folder.mkdir()
     (folder / "tokenizer.json").write_text(KINDS[kind](), encoding="utf-8")
     config = {"tokenizer_class": name, "model_max_length": 64, "chat_template": CHAT, "pad_token": "<pad>"} | config
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    return str(folder)
+
+
+def write_whisper(base: Path) -> str:
+    """Write the folder of a Whisper tokenizer with a few languages, and return its path."""
+    folder = Path(write(base, "WhisperTokenizer"))
+    entries = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    names = ["startoftranscript", *LANGUAGES, "translate", "transcribe", "startoflm", "startofprev", "nospeech"]
+    special = [f"<|{name}|>" for name in (*names, "notimestamps")]
+    vocab, end = entries["model"]["vocab"], "<|endoftext|>"
+    first = len(vocab)
+    last = next(word for word, id in vocab.items() if id == first - 1)
+    vocab[last], vocab[end] = vocab[end], first - 1  # the special tokens are the last ones
+    entries["added_tokens"][0]["id"] = first - 1
+    words = [*special, *(f"<|{i * 0.02:.2f}|>" for i in range(1501))]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    entries["added_tokens"] += [
+        {"id": first + i, "content": word, "special": word in special, **flags} for i, word in enumerate(words)
+    ]
+    (folder / "tokenizer.json").write_text(json.dumps(entries), encoding="utf-8")
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    config |= {"additional_special_tokens": special, "model_max_length": 448}
     (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     return str(folder)

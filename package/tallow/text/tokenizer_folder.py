@@ -167,7 +167,8 @@ def complete(
         entries["post_processor"] = added_ends(parts)
     if words.entries() != known:
         entries["added_tokens"] = words.entries()
-    return entries, _settings(settings, entries, tokens, kind)
+    unnamed = {"extra_special_tokens": [_word(token) for token in extra]}
+    return entries, _settings(settings, entries, tokens, kind) | (unnamed if extra else {})
 
 
 def _steps(kind: TokenizerClass, entries: Mapping[str, Any], folder: Folder) -> Entry:

@@ -5,6 +5,7 @@ Source:  transformers 5.23, `models/auto/tokenization_auto.py`
 
 from __future__ import annotations
 
+import importlib
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from tallow.lazy_names import missing
 from tallow.text.tokenizer_classes import class_name, known_name
 from tallow.transformers.tokenization import PreTrainedTokenizerFast
 from tallow.transformers.tokenization_files import Where, read_files, settings_of
+
+# The modules of classes with methods of their own.
+OWN = {"WhisperTokenizer": "tallow.transformers.tokenization_whisper"}
 
 
 def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
@@ -25,6 +29,8 @@ def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
     if name in ("", "PreTrainedTokenizerFast", "TokenizersBackend"):
         return PreTrainedTokenizerFast
     kind = known_name(name)
+    if kind in OWN:
+        return getattr(importlib.import_module(OWN[kind]), kind)
     return _made(kind) if kind else None
 
 

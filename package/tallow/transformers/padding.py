@@ -17,7 +17,7 @@ from tallow.transformers.batch_encoding import BatchEncoding
 from tallow.transformers.tensor_types import Choice, TensorType, plain
 
 UNLIMITED = 10**20  # tokenizers without a limit have 10^30
-NO_LIMIT = 10**30
+NO_LIMIT = int(1e30)  # as the files have it, not 10**30
 
 
 class PaddingStrategy(Choice):

@@ -25,7 +25,8 @@ from support.shrunk_configs import shrunk
 
 from tallow.errors import CheckpointError, TallowWarning
 from tallow.models import AutoModel
-from tallow.models.auto import MODEL_TYPES, model_class
+from tallow.models.architectures import MODEL_TYPES
+from tallow.models.auto import model_class
 
 LENGTH = 20  # tokens
 ATOL = 1e-4  # both compute in float32

@@ -20,7 +20,7 @@ from support.unusual_configs import BASE_MODELS, CLASSIFIERS, ENCODER_HEADS
 
 import tallow as tl
 from tallow.models import AutoModel
-from tallow.models.auto import ARCHITECTURES
+from tallow.models.architectures import ARCHITECTURES
 
 # Factor on the distances: rounding at other points gives another error by chance.
 SLACK = 1.5

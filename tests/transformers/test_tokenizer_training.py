@@ -32,7 +32,6 @@ def test_training(name: str, tmp_path: Path) -> None:
         tokenizer = tf.AutoTokenizer.from_pretrained(folder)
         options = {
             "new_special_tokens": ["<new>"],
-            "special_tokens_map": {tokenizer.unk_token: "<who>"},
             "show_progress": False,
         }
         new = tokenizer.train_new_from_iterator([[TEXT] * 3, [TEXT] * 3], vocab_size=400, **options)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from tallow import dtypes
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
@@ -9,6 +14,47 @@ from tallow.errors import ArgumentError, DtypeError
 from tallow.functions.dropout import check_probability, draw_keep
 from tallow.ops.attention import scaled_dot_product_attention as attention_op
 from tallow.ops.attention import scores_shape
+
+_weights: ContextVar[list[Tensor] | None] = ContextVar("attention weights", default=None)
+
+
+@contextmanager
+def attention_weights() -> Iterator[list[Tensor]]:
+    """Record the weights (..., H, T, S) of each attention that is computed in the block, in the order of the calls."""
+    recorded: list[Tensor] = []
+    token = _weights.set(recorded)
+    try:
+        yield recorded
+    finally:
+        _weights.reset(token)
+
+
+def record_attention(scores: Tensor, allowed: Tensor | None) -> None:
+    """Record the weights of scores (..., H, T, S) in a block of `attention_weights`.
+
+    Args:    allowed: True where a query may attend to a key; None means everywhere
+    """
+    if (recorded := _weights.get()) is not None:
+        if allowed is not None:
+            scores = scores.masked_fill(~allowed, dtypes.finfo(scores.dtype).min)
+        recorded.append(scores.softmax(-1))
+
+
+def _record(
+    query: Tensor,
+    key: Tensor,
+    bias: Tensor | None,
+    allowed: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> None:
+    if enable_gqa:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+    scores = query @ key.mT * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
+    if is_causal:
+        allowed = query.new_ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool).tril()
+    record_attention(scores if bias is None else scores + bias, allowed)
 
 
 @public("F")
@@ -51,6 +97,8 @@ def scaled_dot_product_attention(
     if dropout_p:
         shape = scores_shape(query.array, key.array, value.array, enable_gqa)
         keep = draw_keep(query.physical().array, shape, dropout_p)
+    if _weights.get() is not None:
+        _record(query, key, bias, allowed, is_causal, scale, enable_gqa)
     return attention_op.call(
         query, key, value, bias, allowed, keep,
         keep_probability=1 - dropout_p, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa,

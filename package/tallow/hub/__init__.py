@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from tallow.io.model_folder import DESCRIPTIONS
 from tallow.io.whole_folder import aside
 from tallow.lazy_names import names_of
 
-__all__ = ["local_folder", "local_model"]
+__all__ = ["download_options", "local_folder", "local_model"]
 
 __getattr__, __dir__ = names_of(__name__)
 
@@ -35,6 +37,29 @@ FILE_IN_REPOSITORY = re.compile(rf"((?:{_PART}/)?{_PART}):((?:{_PART}/)*{_PART}\
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that exists in the repository
 # Other formats of the same weights, which tallow does not read.
 IGNORED = ("original/*", "onnx/*", "openvino/*", "coreml/*", "consolidated*", "*.fp16.*", "flax_model*", "tf_model*")
+
+_options: ContextVar[dict[str, Any]] = ContextVar("options of downloads", default={})  # noqa: B039 - never changed
+
+
+@contextmanager
+def download_options(
+    *, cache_dir: str | Path | None = None, local_files_only: bool = False, force_download: bool = False
+) -> Iterator[None]:
+    """Set how repositories are downloaded in the block.
+
+    Args:
+        cache_dir: the folder of the cache; None means that of `huggingface_hub`.
+        local_files_only: use the files of the cache, without asking the Hub.
+        force_download: download files again that are in the cache.
+
+    They have no effect in a browser, which has one cache.
+    """
+    options: dict[str, Any] = {"local_files_only": local_files_only, "force_download": force_download}
+    token = _options.set(options if cache_dir is None else {**options, "cache_dir": cache_dir})
+    try:
+        yield
+    finally:
+        _options.reset(token)
 
 
 def local_model(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:
@@ -130,7 +155,12 @@ def _fetch(
         raise MissingPackageError("huggingface_hub", f"downloading {repository}", "hub") from error
     try:
         path: Any = huggingface_hub.snapshot_download(
-            repository, revision=revision, token=token, allow_patterns=list(patterns), ignore_patterns=list(ignored)
+            repository,
+            revision=revision,
+            token=token,
+            allow_patterns=list(patterns),
+            ignore_patterns=list(ignored),
+            **_options.get(),
         )
     except errors.GatedRepoError as error:
         hint = f"accept its terms at https://huggingface.co/{repository}, then log in: hf auth login"

@@ -9,70 +9,10 @@ from tallow import models
 from tallow.errors import CheckpointError
 from tallow.hub import local_model
 from tallow.models import loading
+from tallow.models.architectures import BY_LETTERS, MODEL_TYPES
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.gguf import models as gguf_models
 from tallow.models.pretrained import PretrainedModel
-
-ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")}
-ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
-# Entry of `architectures` -> name of the class in tallow.models.
-ARCHITECTURES = {
-    **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
-    **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
-    **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
-    **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
-    **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
-    **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
-    "BartForConditionalGeneration": "BartForConditionalGeneration",
-    "BertForPreTraining": "BertForPreTraining",
-    "BertLMHeadModel": "BertLMHeadModel",
-    "CamembertForCausalLM": "RobertaForCausalLM",
-    "GPT2LMHeadModel": "GPT2",
-    "MarianMTModel": "MarianMTModel",
-    "RWForCausalLM": "Falcon",
-    "RobertaForCausalLM": "RobertaForCausalLM",
-    "T5EncoderModel": "T5EncoderModel",
-    "T5ForConditionalGeneration": "T5ForConditionalGeneration",
-    "T5WithLMHeadModel": "T5ForConditionalGeneration",
-    "WhisperForConditionalGeneration": "Whisper",
-    "XLMRobertaForCausalLM": "RobertaForCausalLM",
-}
-
-# Early files spell some names in other ways, such as LLaMAForCausalLM.
-_BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
-
-# `model_type` -> architecture, for a config without `architectures`.
-MODEL_TYPES = {
-    "bart": "BartForConditionalGeneration",
-    "bert": "BertModel",
-    "camembert": "CamembertModel",
-    "clip": "CLIPModel",
-    "clip_text_model": "CLIPTextModel",
-    "clip_vision_model": "CLIPVisionModel",
-    "dinov2": "Dinov2Model",
-    "distilbert": "DistilBertModel",
-    "falcon": "FalconForCausalLM",
-    "gemma": "GemmaForCausalLM",
-    "gemma2": "Gemma2ForCausalLM",
-    "gemma3_text": "Gemma3ForCausalLM",
-    "gpt2": "GPT2LMHeadModel",
-    "llama": "LlamaForCausalLM",
-    "marian": "MarianMTModel",
-    "mistral": "MistralForCausalLM",
-    "mixtral": "MixtralForCausalLM",
-    "modernbert": "ModernBertModel",
-    "olmoe": "OlmoeForCausalLM",
-    "phi3": "Phi3ForCausalLM",
-    "qwen2": "Qwen2ForCausalLM",
-    "qwen2_moe": "Qwen2MoeForCausalLM",
-    "qwen3": "Qwen3ForCausalLM",
-    "qwen3_moe": "Qwen3MoeForCausalLM",
-    "roberta": "RobertaModel",
-    "t5": "T5ForConditionalGeneration",
-    "vit": "ViTModel",
-    "whisper": "WhisperForConditionalGeneration",
-    "xlm-roberta": "XLMRobertaModel",
-}
 
 
 class AutoModel:
@@ -125,8 +65,8 @@ def model_class(folder: str | Path) -> type[PretrainedModel]:
         kind = entries.get("model_type")
         architectures = [MODEL_TYPES[kind]] if isinstance(kind, str) and kind in MODEL_TYPES else []
     for name in architectures:
-        if isinstance(name, str) and name.lower() in _BY_LETTERS:
-            return getattr(models, _BY_LETTERS[name.lower()])
+        if isinstance(name, str) and name.lower() in BY_LETTERS:
+            return getattr(models, BY_LETTERS[name.lower()])
     named = repr(entries["model_type"]) if "model_type" in entries else "a model without model_type"
     kind = ", ".join(map(str, architectures)) or named
     raise CheckpointError(

@@ -12,6 +12,7 @@ from tallow import devices, dtypes
 from tallow.core.creation import arange
 from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
+from tallow.functions.attention import record_attention
 from tallow.nn import functional as F
 from tallow.tape.modes import is_exporting
 
@@ -193,6 +194,7 @@ def _capped_attention(
     scores_BHTS = soft_cap((grouped_BGnTK @ k_BGSK.unsqueeze(2).mT).flatten(1, 2) * scale, softcap)
     if allowed is not None:
         scores_BHTS = scores_BHTS.masked_fill(~allowed, dtypes.finfo(scores_BHTS.dtype).min)
+    record_attention(scores_BHTS, None)
     weights_BHTS = F.softmax(scores_BHTS, -1)
     if allowed is not None:
         weights_BHTS = weights_BHTS.masked_fill(~allowed, 0.0)  # softmax is uniform where every key is masked

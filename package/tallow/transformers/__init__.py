@@ -12,7 +12,10 @@ Names, arguments, defaults and results are those of transformers; the computatio
 from __future__ import annotations
 
 from tallow.lazy_names import names_of
+from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 from tallow.transformers.generation import LAZY as _GENERATION
+from tallow.transformers.model_names import HEADS
+from tallow.transformers.model_names import NAMES as MODELS
 
 # The modules that define the names.
 HOMES = {
@@ -23,6 +26,9 @@ HOMES = {
     "auto_tokenizer": "AutoTokenizer",
     "batch_encoding": "BatchEncoding CharSpan TokenSpan",
     "cache_utils": "Cache DynamicCache EncoderDecoderCache QuantizedCache StaticCache",
+    "configuration": "AutoConfig PreTrainedConfig PretrainedConfig",
+    "modeling": "PreTrainedModel",
+    "quantization_config": "BitsAndBytesConfig",
     "modeling_outputs": (
         "BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling "
         "BaseModelOutputWithPastAndCrossAttentions BaseModelOutputWithPoolingAndCrossAttentions "
@@ -64,6 +70,10 @@ HOMES = {
 }
 _MODULES = {home: f"tallow.transformers.{home}" for home in (*HOMES, "generation")}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
+# Names that follow from those of the architectures.
+_LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in MODELS}
+_LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.values()}
+_LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
 _LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __all__ = list(_LAZY)

@@ -15,7 +15,7 @@ from tallow.errors import TallowError
 from tallow.generation import generate
 from tallow.io import safetensors
 from tallow.models import AutoModel
-from tallow.models.auto import MODEL_TYPES
+from tallow.models.architectures import MODEL_TYPES
 from tallow.models.config import Config
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.seq2seq.model import Seq2SeqLM

@@ -12,7 +12,8 @@ from tallow.errors import CheckpointError
 from tallow.io.json_object import parse_list
 from tallow.io.model_folder import weight_files
 from tallow.io.regular import read_regular
-from tallow.models.auto import ENCODERS, model_class
+from tallow.models.architectures import ENCODERS
+from tallow.models.auto import model_class
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.pretrained import PretrainedModel
 from tallow.text.tokenizer_folder import FILES as TOKENIZER

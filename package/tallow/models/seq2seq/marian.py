@@ -64,8 +64,8 @@ class MarianMTModel(BartForConditionalGeneration):
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         adapted = super().adapt(state)
-        for part in ("encoder", "decoder"):
-            name = f"model.{part}.embed_positions.weight"
+        for part in ("model.encoder", "model.decoder", "encoder", "decoder"):  # in a file without a head too
+            name = f"{part}.embed_positions.weight"
             if (positions := adapted.pop(name, None)) is not None:
                 computed = sinusoids(self.config.max_position_embeddings, self.config.d_model)
                 table = positions.float().cpu().array

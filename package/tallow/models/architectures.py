@@ -1,0 +1,71 @@
+"""The architectures that tallow has: the names in `config.json`, and the classes of `tallow.models`."""
+
+from __future__ import annotations
+
+import re
+
+from tallow import models
+
+ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")}
+ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
+# Entry of `architectures` -> name of the class in tallow.models.
+ARCHITECTURES = {
+    **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
+    **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
+    **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
+    **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
+    **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
+    **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
+    "BartForConditionalGeneration": "BartForConditionalGeneration",
+    "BertForPreTraining": "BertForPreTraining",
+    "BertLMHeadModel": "BertLMHeadModel",
+    "CamembertForCausalLM": "RobertaForCausalLM",
+    "GPT2LMHeadModel": "GPT2",
+    "MarianMTModel": "MarianMTModel",
+    "RWForCausalLM": "Falcon",
+    "RobertaForCausalLM": "RobertaForCausalLM",
+    "T5EncoderModel": "T5EncoderModel",
+    "T5ForConditionalGeneration": "T5ForConditionalGeneration",
+    "T5WithLMHeadModel": "T5ForConditionalGeneration",
+    "WhisperForConditionalGeneration": "Whisper",
+    "XLMRobertaForCausalLM": "RobertaForCausalLM",
+}
+
+# Early files spell some names in other ways, such as LLaMAForCausalLM.
+BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
+
+# `model_type` -> architecture, for a config without `architectures`.
+MODEL_TYPES = {
+    "bart": "BartForConditionalGeneration",
+    "bert": "BertModel",
+    "camembert": "CamembertModel",
+    "clip": "CLIPModel",
+    "clip_text_model": "CLIPTextModel",
+    "clip_vision_model": "CLIPVisionModel",
+    "dinov2": "Dinov2Model",
+    "distilbert": "DistilBertModel",
+    "falcon": "FalconForCausalLM",
+    "gemma": "GemmaForCausalLM",
+    "gemma2": "Gemma2ForCausalLM",
+    "gemma3_text": "Gemma3ForCausalLM",
+    "gpt2": "GPT2LMHeadModel",
+    "llama": "LlamaForCausalLM",
+    "marian": "MarianMTModel",
+    "mistral": "MistralForCausalLM",
+    "mixtral": "MixtralForCausalLM",
+    "modernbert": "ModernBertModel",
+    "olmoe": "OlmoeForCausalLM",
+    "phi3": "Phi3ForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen2_moe": "Qwen2MoeForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+    "qwen3_moe": "Qwen3MoeForCausalLM",
+    "roberta": "RobertaModel",
+    "t5": "T5ForConditionalGeneration",
+    "vit": "ViTModel",
+    "whisper": "WhisperForConditionalGeneration",
+    "xlm-roberta": "XLMRobertaModel",
+}
+
+# `model_type` -> the beginning of the names of its classes.
+PREFIXES = {kind: re.sub(r"(Model|For[A-Z]\w*|LMHeadModel|MTModel)$", "", name) for kind, name in MODEL_TYPES.items()}

@@ -1,0 +1,116 @@
+"""Steps that `forward` has in common in all kinds of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tallow import devices
+from tallow.core.creation import full
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError
+from tallow.nn.embedding import Embedding
+from tallow.nn.module import Module
+from tallow.transformers.capture import capturing, output_of
+from tallow.transformers.modeling_outputs import ModelOutput
+
+
+class Options:
+    """The arguments of `forward` about its result; None means as the config says.
+
+    Raises:  ArgumentError for arguments that the model does not have
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        hidden: bool | None,
+        attentions: bool | None,
+        return_dict: bool | None,
+        others: dict[str, Any],
+    ) -> None:
+        config = model.config
+        self.hidden = bool(config.output_hidden_states if hidden is None else hidden)
+        self.attentions = bool(config.output_attentions if attentions is None else attentions)
+        self.return_dict = bool(config.return_dict if return_dict is None else return_dict)
+        self.count = others.pop("num_items_in_batch", None)
+        for name in ("cache_position", "use_cache"):  # the first follows from the cache, which encoders do not have
+            others.pop(name, None)
+        if unknown := [name for name, value in others.items() if value is not None]:
+            raise ArgumentError(f"{type(model).__name__}: forward has no arguments {', '.join(unknown)}")
+
+    def capture(self, stack: Module) -> Any:
+        """Record what was asked for in a stack of layers."""
+        return capturing(stack, hidden=self.hidden, weights=self.attentions)
+
+    def result(self, kind: Callable[..., ModelOutput], **values: Any) -> Any:
+        """Return the result as an object, or as a tuple.
+
+        Models that could read an encoder's result have cross-attentions: none here, where others were asked for.
+        """
+        if self.attentions and "cross_attentions" in kind.__dataclass_fields__:  # type: ignore[attr-defined]
+            values.setdefault("cross_attentions", ())
+        made = kind(**values)
+        return made if self.return_dict else made.to_tuple()
+
+
+def one_input(
+    model: Any, ids: Tensor | None, embeds: Tensor | None, names: str = "input_ids and inputs_embeds"
+) -> None:
+    """Raise ArgumentError unless there is one input of two."""
+    if (ids is None) == (embeds is None):
+        both = "both" if ids is not None else "neither"
+        raise ArgumentError(f"{type(model).__name__}: {both} of {names}", hint="pass one of them")
+
+
+def check_mask(model: Any, mask: Tensor | None) -> None:
+    """Raise ArgumentError for a mask of another shape than that of the texts."""
+    if mask is not None and mask.ndim != 2:
+        raise ArgumentError(
+            f"{type(model).__name__}: attention_mask of shape {tuple(mask.shape)}",
+            hint="pass (texts, tokens): 1 for text, 0 for padding",
+        )
+
+
+def placeholder_ids(embeds: Tensor, pad: int | None) -> Tensor:
+    """Return token ids (B, T) to go with embeddings: any that is not padding."""
+    return full(tuple(embeds.shape[:2]), 1 if pad == 0 else 0, dtype=np.int64, device=embeds.device)
+
+
+@contextmanager
+def embeddings(table: Embedding, embeds: Tensor | None) -> Iterator[None]:
+    """Let an embedding return `embeds` in the block, unless it is None."""
+    with output_of(table, None if embeds is None else lambda: embeds):
+        yield
+
+
+@contextmanager
+def positions(table: Embedding | None, ids: Tensor | None, model: Any) -> Iterator[None]:
+    """Let a model count its positions as `position_ids` (B or 1, T) say, in the block; None leaves it as it is.
+
+    Args:    table: the embedding of positions; None for a model whose attention depends only on distances
+    Raises:  ArgumentError for positions that such a model cannot take: others than those one after another
+    """
+    if ids is None:
+        yield
+    elif table is None:
+        check_consecutive(ids, model)
+        yield
+    else:
+        with output_of(table, lambda: table.weight[ids]):
+            yield
+
+
+def check_consecutive(ids: Tensor, model: Any) -> None:
+    """Raise ArgumentError unless positions rise by one from token to token; padding may have any at the start."""
+    rows = np.asarray(devices.to_host(ids.array)).reshape(-1, ids.shape[-1])
+    steps = np.diff(rows, axis=1)
+    started = np.maximum.accumulate(steps == 1, axis=1)
+    if (started & (steps != 1)).any():
+        raise ArgumentError(
+            f"{type(model).__name__}: position_ids that do not rise by one",
+            hint="leave position_ids out: positions follow from attention_mask",
+        )

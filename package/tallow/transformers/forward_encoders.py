@@ -1,0 +1,320 @@
+"""`forward` of encoders of texts, with and without heads, under transformers' names.
+
+Letters: B batch, T positions, D width, V vocabulary, N labels.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from tallow.core.tensor import Tensor
+from tallow.transformers import losses
+from tallow.transformers.capture import Captured
+from tallow.transformers.forward_common import (
+    Options,
+    check_mask,
+    embeddings,
+    one_input,
+    placeholder_ids,
+    positions,
+)
+from tallow.transformers.modeling_outputs import (
+    BaseModelOutput,
+    BaseModelOutputWithPastAndCrossAttentions,
+    BaseModelOutputWithPoolingAndCrossAttentions,
+    BertForPreTrainingOutput,
+    CausalLMOutputWithCrossAttentions,
+    MaskedLMOutput,
+    MultipleChoiceModelOutput,
+    NextSentencePredictorOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+
+
+class Encoded(NamedTuple):
+    """The result of a model of `tallow.models`, and what its layers computed."""
+
+    result: Any
+    hidden_states: tuple[Tensor, ...] | None
+    attentions: tuple[Tensor, ...] | None
+
+    @property
+    def states(self) -> dict[str, Any]:
+        """The fields of a result that all models have."""
+        return {"hidden_states": self.hidden_states, "attentions": self.attentions}
+
+
+def first_tensor(result: Any) -> Tensor:
+    """Return the hidden states of a model's result, a tensor or a tuple."""
+    return result if isinstance(result, Tensor) else result[0]
+
+
+class EncoderForward:
+    """The base of the models of an encoder."""
+
+    config: Any
+    base_model_prefix: str
+
+    def _encode(self, options: Options, ids: Tensor | None, mask: Tensor | None, **others: Any) -> Encoded:
+        """Run the model of `tallow.models`.
+
+        Args:    others: token_type_ids, position_ids and inputs_embeds
+        """
+        segments, places, embeds = (others.get(name) for name in ("token_type_ids", "position_ids", "inputs_embeds"))
+        one_input(self, ids, embeds)
+        check_mask(self, mask)
+        base: Any = getattr(self, self.base_model_prefix, self)
+        table = base.embeddings
+        arguments = [
+            ids if embeds is None else placeholder_ids(embeds, getattr(self.config, "pad_token_id", None)),
+            mask,
+        ]
+        if hasattr(table, "token_type_embeddings"):
+            arguments.append(segments)
+        last: list[Tensor] = []
+        with ExitStack() as stack:
+            stack.enter_context(embeddings(self.get_input_embeddings(), embeds))  # type: ignore[attr-defined]
+            stack.enter_context(positions(getattr(table, "position_embeddings", None), places, self))
+            captured: Captured = stack.enter_context(options.capture(base))
+            if base is not self and options.hidden:
+                note = base.register_forward_hook(lambda _, __, output: last.append(first_tensor(output)))
+                stack.callback(note.remove)
+            result = self.core_forward(*arguments)  # type: ignore[attr-defined]
+        final = last[0] if last else first_tensor(result)
+        return Encoded(result, captured.hidden_states(final), captured.attentions())
+
+
+class EncoderModelForward(EncoderForward):
+    """An encoder without a head."""
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the hidden states (B, T, D) of texts, and one vector for each where the model has a pooler.
+
+        Args:
+            input_ids: (B, T).
+            attention_mask: (B, T), 1 for text, 0 for padding.
+            token_type_ids: (B, T), 0 for the first segment and 1 for the second.
+            position_ids: (B, T).
+            inputs_embeds: (B, T, D), in place of input_ids.
+            output_attentions, output_hidden_states, return_dict: None means as the config says.
+
+        Raises:  ArgumentError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        inputs = {"token_type_ids": token_type_ids, "position_ids": position_ids, "inputs_embeds": inputs_embeds}
+        done = self._encode(options, input_ids, attention_mask, **inputs)
+        if isinstance(done.result, Tensor):
+            return options.result(BaseModelOutput, last_hidden_state=done.result, **done.states)
+        hidden, pooled = done.result
+        return options.result(
+            BaseModelOutputWithPoolingAndCrossAttentions,
+            last_hidden_state=hidden,
+            pooler_output=pooled,
+            **done.states,
+        )
+
+
+class T5EncoderForward:
+    """T5's encoder."""
+
+    config: Any
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the hidden states (B, T, D) of texts. Arguments as of other encoders."""
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        one_input(self, input_ids, inputs_embeds)
+        check_mask(self, attention_mask)
+        ids = input_ids if inputs_embeds is None else placeholder_ids(inputs_embeds, self.config.pad_token_id)
+        table = self.get_input_embeddings()  # type: ignore[attr-defined]
+        stack: Any = self.encoder  # type: ignore[attr-defined]
+        with embeddings(table, inputs_embeds), options.capture(stack) as captured:
+            hidden = self.core_forward(ids, attention_mask)  # type: ignore[attr-defined]
+        done = Encoded(hidden, captured.hidden_states(hidden), captured.attentions())
+        return options.result(
+            BaseModelOutputWithPastAndCrossAttentions,
+            last_hidden_state=hidden,
+            **done.states,
+        )
+
+
+class LabelledForward(EncoderForward):
+    """The base of encoders with a head and labels."""
+
+    output_class: Any
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return logits, and with labels the loss.
+
+        Args:
+            labels: (B, T) for tokens, where -100 does not count; (B,) for texts, or (B, N) floats for several labels.
+            others: as the model without a head
+
+        Raises:  ArgumentError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        inputs = {"token_type_ids": token_type_ids, "position_ids": position_ids, "inputs_embeds": inputs_embeds}
+        done = self._encode(options, input_ids, attention_mask, **inputs)
+        loss = None if labels is None else self._loss(done.result, labels, options)
+        return options.result(self.output_class, loss=loss, logits=done.result, **done.states)
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
+        return losses.cross_entropy(logits, labels, options.count)
+
+
+class MaskedLMForward(LabelledForward):
+    """Predicts the tokens behind masks."""
+
+    output_class = MaskedLMOutput
+
+
+class EncoderLMForward(LabelledForward):
+    """Predicts the token after each position."""
+
+    output_class = CausalLMOutputWithCrossAttentions
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
+        return losses.next_token(logits, labels, options.count)
+
+
+class TextClassifierForward(LabelledForward):
+    """Labels whole texts."""
+
+    output_class = SequenceClassifierOutput
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
+        return losses.of_texts(logits, labels, self.config)
+
+
+class TokenClassifierForward(LabelledForward):
+    """Labels tokens."""
+
+    output_class = TokenClassifierOutput
+
+
+class NextSentenceForward(LabelledForward):
+    """Says whether one text follows another."""
+
+    output_class = NextSentencePredictorOutput
+
+
+class MultipleChoiceForward(LabelledForward):
+    """Chooses one of several texts."""
+
+    output_class = MultipleChoiceModelOutput
+
+    def _encode(self, options: Options, ids: Tensor | None, mask: Tensor | None, **others: Any) -> Encoded:
+        given = ids if ids is not None else others["inputs_embeds"]
+        choices = given.shape[1]
+
+        def flat(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value.reshape(-1, *value.shape[2:])
+
+        done = super()._encode(options, flat(ids), flat(mask), **{name: flat(value) for name, value in others.items()})
+        return done._replace(result=done.result.reshape(-1, choices))
+
+
+class SpanForward(EncoderForward):
+    """Finds an answer in a text."""
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        start_positions: Tensor | None = None,
+        end_positions: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the logits (B, T) of starts and ends, and with positions (B,) of both the loss.
+
+        Args:    as the model without a head
+        Raises:  ArgumentError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        inputs = {"token_type_ids": token_type_ids, "position_ids": position_ids, "inputs_embeds": inputs_embeds}
+        done = self._encode(options, input_ids, attention_mask, **inputs)
+        start, end = done.result
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            loss = losses.of_spans(start, end, start_positions, end_positions)
+        return options.result(
+            QuestionAnsweringModelOutput, loss=loss, start_logits=start, end_logits=end, **done.states
+        )
+
+
+class PreTrainingForward(EncoderForward):
+    """Both heads of BERT's training."""
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        next_sentence_label: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return logits of tokens (B, T, V) and of whether segments follow (B, 2), and with both labels the loss.
+
+        Args:    as the model without a head
+        Raises:  ArgumentError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        inputs = {"token_type_ids": token_type_ids, "position_ids": position_ids, "inputs_embeds": inputs_embeds}
+        done = self._encode(options, input_ids, attention_mask, **inputs)
+        predicted, follows = done.result
+        loss = None
+        if labels is not None and next_sentence_label is not None:
+            loss = losses.cross_entropy(predicted, labels) + losses.cross_entropy(follows, next_sentence_label)
+        return options.result(
+            BertForPreTrainingOutput,
+            loss=loss,
+            prediction_logits=predicted,
+            seq_relationship_logits=follows,
+            **done.states,
+        )

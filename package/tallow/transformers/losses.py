@@ -1,0 +1,75 @@
+"""Losses of models with labels, as transformers computes them.
+
+Letters: B batch, T positions, V vocabulary, N labels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow import dtypes
+from tallow.core.creation import arange
+from tallow.core.tensor import Tensor
+from tallow.nn import functional as F
+
+IGNORED = -100  # a label that does not count
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, count: Any = None) -> Tensor:
+    """Return the mean loss of labels, -100 left out.
+
+    Args:    count: divides the sum in place of the number of labels, as when gradients of several batches add up
+    Shapes:  logits (..., V), labels (...)
+    """
+    rows, targets = logits.reshape(-1, logits.shape[-1]).float(), labels.reshape(-1).to(logits.device, dtypes.int64)
+    if count is None:
+        return F.cross_entropy(rows, targets, ignore_index=IGNORED)
+    return F.cross_entropy(rows, targets, ignore_index=IGNORED, reduction="sum") / count
+
+
+def next_token(logits_BTV: Tensor, labels_BT: Tensor, count: Any = None) -> Tensor:
+    """Return the loss of the token after each position. Labels are the tokens themselves."""
+    shifted = F.pad(labels_BT, (0, 1), value=IGNORED)[..., 1:]
+    return cross_entropy(logits_BTV, shifted, count)
+
+
+def of_texts(logits_BN: Tensor, labels: Tensor, config: Any) -> Tensor:
+    """Return the loss of whole texts or images, by `config.problem_type`, which is set here if it is None.
+
+    It is "regression" for one label, "single_label_classification" for integers, and "multi_label_classification" for
+    floats of each label.
+    """
+    labels = labels.to(logits_BN.device)
+    if config.problem_type is None:
+        if config.num_labels == 1:
+            config.problem_type = "regression"
+        elif labels.is_floating_point():
+            config.problem_type = "multi_label_classification"
+        else:
+            config.problem_type = "single_label_classification"
+    if config.problem_type == "regression":
+        targets = labels.to(logits_BN.dtype)
+        return (
+            F.mse_loss(logits_BN.squeeze(), targets.squeeze())
+            if config.num_labels == 1
+            else F.mse_loss(logits_BN, targets)
+        )
+    if config.problem_type == "single_label_classification":
+        return cross_entropy(logits_BN, labels)
+    return F.binary_cross_entropy_with_logits(logits_BN, labels.to(logits_BN.dtype))
+
+
+def of_spans(start_BT: Tensor, end_BT: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+    """Return the mean of the losses of starts and ends. Places behind the text do not count."""
+    length = start_BT.shape[1]
+    losses = [
+        F.cross_entropy(logits, places.reshape(-1).to(logits.device).clamp(0, length), ignore_index=length)
+        for logits, places in ((start_BT, starts), (end_BT, ends))
+    ]
+    return (losses[0] + losses[1]) / 2
+
+
+def contrastive(logits_BB: Tensor) -> Tensor:
+    """Return the loss of pairs: each row fits the column of its own number best, and the other way round."""
+    own = arange(logits_BB.shape[0], device=logits_BB.device)
+    return (F.cross_entropy(logits_BB, own) + F.cross_entropy(logits_BB.T, own)) / 2

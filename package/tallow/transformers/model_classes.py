@@ -1,0 +1,125 @@
+"""Classes of models by transformers' names, each made at its first use from the class of `tallow.models`.
+
+`BertForMaskedLM` here is `tallow.models.BertForMaskedLM` with transformers' config, arguments and results: its weights,
+fused blocks, quantisation and loading are those of `tallow.models`. A class takes its `forward` by the kind of its
+base and of its head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tallow import models
+from tallow.models import architectures
+from tallow.models.architectures import ARCHITECTURES
+from tallow.models.causal_lm import CausalLM
+from tallow.models.decoders.decoder import DecoderModel, DecoderModule
+from tallow.models.pretrained import PretrainedModel
+from tallow.models.seq2seq.model import Seq2SeqLM
+from tallow.transformers import forward_decoders as decoders
+from tallow.transformers import forward_encoders as encoders
+from tallow.transformers import forward_images as images
+from tallow.transformers import forward_seq2seq as seq2seq
+from tallow.transformers.configuration import config_class, unsupported
+from tallow.transformers.model_names import NAMES, WITHOUT_HEAD
+from tallow.transformers.modeling import PreTrainedModel
+
+# The end of a name -> `forward`, of encoders of texts and of decoders. The first that fits.
+_ENCODERS: dict[str, type] = {
+    "ForPreTraining": encoders.PreTrainingForward,
+    "ForMaskedLM": encoders.MaskedLMForward,
+    "ForSequenceClassification": encoders.TextClassifierForward,
+    "ForTokenClassification": encoders.TokenClassifierForward,
+    "ForQuestionAnswering": encoders.SpanForward,
+    "ForNextSentencePrediction": encoders.NextSentenceForward,
+    "ForMultipleChoice": encoders.MultipleChoiceForward,
+    "ForCausalLM": encoders.EncoderLMForward,
+    "LMHeadModel": encoders.EncoderLMForward,
+    "Model": encoders.EncoderModelForward,
+}
+_DECODERS: dict[str, type] = {
+    "ForSequenceClassification": decoders.DecoderTextsForward,
+    "ForTokenClassification": decoders.DecoderTokensForward,
+    "ForQuestionAnswering": decoders.DecoderSpansForward,
+}
+_LANGUAGE_MODELS = (decoders.CausalLMForward, decoders.GPT2Forward, decoders.MoeForward)
+_DECODERS_ALONE = (decoders.DecoderModelForward, decoders.GPT2ModelForward, decoders.MoeModelForward)
+_IMAGES: dict[str, type] = {
+    "ForImageClassification": images.ImageClassifierForward,
+    "CLIPTextModelWithProjection": images.ProjectedTextForward,
+    "CLIPTextModel": images.CLIPTextForward,
+    "CLIPVisionModelWithProjection": images.ProjectedImageForward,
+    "CLIPModel": images.CLIPForward,
+    "Model": images.ImageModelForward,
+}
+_made: dict[str, type[PreTrainedModel]] = {}
+
+
+def model_class(name: str) -> type[PreTrainedModel]:
+    """Return the class of a name, such as "BertForMaskedLM".
+
+    Raises:  CheckpointError for a name that tallow does not have
+    """
+    if name not in _made:
+        architecture = WITHOUT_HEAD.get(name, name)
+        if architecture not in ARCHITECTURES:
+            raise unsupported(name)
+        core = getattr(models, ARCHITECTURES[architecture])
+        _made[name] = _make(name, core)
+    return _made[name]
+
+
+def _make(name: str, core: type[PretrainedModel]) -> type[PreTrainedModel]:
+    kind = model_type_of(name, core)
+    contents = {
+        "__module__": __name__,
+        "__doc__": f"transformers' {name}: see `forward` for the arguments, `from_pretrained` for the files.",
+        "core_class": core,
+        "model_type": kind,
+        "config_class": config_class(kind),
+    }
+    return type(name, (_forward_of(name, core), PreTrainedModel, core), contents)
+
+
+def model_type_of(name: str, core: type[PretrainedModel]) -> str:
+    """Return the `model_type` of a class by its name: of those that its config reads, that of the longest prefix."""
+    own = core.config_class.model_types
+    fitting = [kind for kind in own if name.startswith(architectures.PREFIXES.get(kind, "-"))]
+    return max(fitting, key=lambda kind: len(architectures.PREFIXES[kind])) if fitting else own[0]
+
+
+def _forward_of(name: str, core: type[PretrainedModel]) -> type:
+    if name in WITHOUT_HEAD:
+        return seq2seq.SpeechModelForward if name.startswith("Whisper") else seq2seq.TextSeq2SeqModelForward
+    if name.startswith("Whisper"):
+        return seq2seq.SpeechForward
+    if issubclass(core, Seq2SeqLM):
+        return seq2seq.TextSeq2SeqForward
+    if issubclass(core, CausalLM):
+        return _of_family(name, core, _LANGUAGE_MODELS)
+    if issubclass(core, DecoderModel):
+        return _of_family(name, core, _DECODERS_ALONE)
+    if issubclass(core, DecoderModule):
+        return _by_end(name, _DECODERS)
+    if core.__module__.startswith("tallow.models.vision"):
+        return _by_end(name, _IMAGES)
+    return encoders.T5EncoderForward if name.startswith("T5") else _by_end(name, _ENCODERS)
+
+
+def _of_family(name: str, core: type[PretrainedModel], kinds: tuple[type, type, type]) -> type:
+    """Return that of a plain decoder, of GPT-2, or of one with experts, whose results have further fields."""
+    plain, gpt2, experts = kinds
+    if name.startswith("GPT2"):
+        return gpt2
+    return experts if "num_experts_per_tok" in core.config_class.__dataclass_fields__ else plain
+
+
+def _by_end(name: str, kinds: Mapping[str, type]) -> type:
+    return next(kind for end, kind in kinds.items() if name.endswith(end))
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMES:
+        return model_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,40 @@
+"""The names of models and of `AutoModel` classes, which follow from those of the architectures."""
+
+from __future__ import annotations
+
+from tallow.models.architectures import ARCHITECTURES
+
+# Names of transformers whose class of `tallow.models` is that of another architecture: the whole model, of which
+# `forward` leaves out the head.
+WITHOUT_HEAD = {
+    "BartModel": "BartForConditionalGeneration",
+    "MarianModel": "MarianMTModel",
+    "T5Model": "T5ForConditionalGeneration",
+    "WhisperModel": "WhisperForConditionalGeneration",
+}
+NAMES = tuple(dict.fromkeys((*ARCHITECTURES, *WITHOUT_HEAD)))
+
+# The ends of the names of classes for each task; the first that an architecture has.
+HEADS = {
+    "AutoModel": "Model TextModel",
+    "AutoModelForPreTraining": "ForPreTraining ForMaskedLM ForCausalLM LMHeadModel ForConditionalGeneration",
+    "AutoModelForCausalLM": "ForCausalLM LMHeadModel",
+    "AutoModelForMaskedLM": "ForMaskedLM",
+    "AutoModelForSeq2SeqLM": "ForConditionalGeneration MTModel",
+    "AutoModelForSequenceClassification": "ForSequenceClassification TextForSequenceClassification",
+    "AutoModelForTokenClassification": "ForTokenClassification",
+    "AutoModelForQuestionAnswering": "ForQuestionAnswering",
+    "AutoModelForMultipleChoice": "ForMultipleChoice",
+    "AutoModelForNextSentencePrediction": "ForNextSentencePrediction",
+    "AutoModelForTextEncoding": "Model EncoderModel",
+    "AutoModelForImageClassification": "ForImageClassification",
+    "AutoModelForZeroShotImageClassification": "Model",
+    "AutoModelForSpeechSeq2Seq": "ForConditionalGeneration",
+}
+# The model types of a task, where the end of a name does not tell.
+ONLY = {
+    "AutoModelForSeq2SeqLM": ("bart", "marian", "t5"),
+    "AutoModelForSpeechSeq2Seq": ("whisper",),
+    "AutoModelForZeroShotImageClassification": ("clip",),
+    "AutoModelForTextEncoding": ("bert", "distilbert", "roberta", "xlm-roberta", "t5"),
+}

@@ -1,0 +1,111 @@
+"""Write a model as a folder that transformers reads: the config, the weights in one file or in shards, and settings."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tallow.errors import ArgumentError
+from tallow.io import safetensors
+from tallow.io.atomic import atomic_write
+from tallow.io.model_folder import INDEX
+from tallow.nn.block_layers import block_layers
+
+WEIGHTS = "model.safetensors"
+METADATA = {"format": "pt"}
+MULTIPLES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def save(
+    model: Any,
+    save_directory: str | Path,
+    is_main_process: bool = True,
+    state_dict: Mapping[str, Any] | None = None,
+    push_to_hub: bool = False,
+    max_shard_size: int | str = "50GB",
+    save_function: Callable[..., Any] | None = None,
+    **kwargs: Any,
+) -> None:
+    """Write a model's folder.
+
+    Args:
+        is_main_process: False writes nothing.
+        state_dict: weights in place of the model's.
+        max_shard_size: the most bytes of a file of weights: a number, or such as "5GB".
+        push_to_hub: upload it too, to the repository of the folder's name, or `repo_id`.
+        save_function: has no effect: files are safetensors.
+        kwargs: `repo_id`, `token`, `private` and others for the upload
+
+    Raises:  ArgumentError for quantised weights, and for another size; OSError
+    """
+    if not is_main_process:
+        return
+    if any(block_layers(model)):
+        raise ArgumentError(
+            f"{type(model).__name__}.save_pretrained: quantised weights have no form in this folder",
+            hint="write a GGUF file: tallow convert, or tallow.models.gguf_export",
+        )
+    folder = Path(save_directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.config.architectures = [type(model).__name__]
+    model.config.dtype = model.dtype
+    model.config.save_pretrained(folder)
+    settings = getattr(model, "generation_config", None)
+    if settings is not None and hasattr(settings, "save_pretrained") and model.can_generate():
+        settings.save_pretrained(folder)
+    tensors = model.state_dict() if state_dict is None else dict(state_dict)
+    write_weights({name: each.detach().cpu().contiguous() for name, each in tensors.items()}, folder, max_shard_size)
+    if push_to_hub:
+        model.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
+
+
+def write_weights(tensors: Mapping[str, Any], folder: Path, max_shard_size: int | str) -> None:
+    """Write tensors to one file, or to shards and their index; files of an earlier save that are not used go."""
+    shards = _shards(tensors, bytes_of(max_shard_size))
+    names = (
+        [WEIGHTS]
+        if len(shards) == 1
+        else [f"model-{i:05}-of-{len(shards):05}.safetensors" for i in range(1, len(shards) + 1)]
+    )
+    for name, shard in zip(names, shards, strict=True):
+        safetensors.save(shard, str(folder / name), METADATA)
+    index = folder / (WEIGHTS + INDEX)
+    if len(shards) > 1:
+        places = {tensor: name for name, shard in zip(names, shards, strict=True) for tensor in shard}
+        total = sum(each.numel() * each.dtype.itemsize for each in tensors.values())
+        entries = {"metadata": {"total_size": total}, "weight_map": dict(sorted(places.items()))}
+        with atomic_write(index) as file:
+            file.write((json.dumps(entries, indent=2) + "\n").encode())
+    else:
+        index.unlink(missing_ok=True)
+    former = [path for path in folder.glob("model*.safetensors") if re.fullmatch(r"model(-\d+-of-\d+)?", path.stem)]
+    for path in former:
+        if path.name not in names:
+            path.unlink()
+
+
+def bytes_of(size: int | str) -> int:
+    """Return a number of bytes, given as such or as "5GB".  Raises: ArgumentError"""
+    if isinstance(size, int):
+        return size
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]i?B)", size.strip(), re.IGNORECASE)
+    if match is None:
+        raise ArgumentError(f"max_shard_size={size!r}", hint='pass a number of bytes, or such as "5GB"')
+    return int(float(match[1]) * MULTIPLES[match[2].upper()])
+
+
+def _shards(tensors: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+    """Divide tensors in their order into parts of at most `most` bytes, where one alone is not larger."""
+    shards: list[dict[str, Any]] = [{}]
+    held = 0
+    for name, tensor in tensors.items():
+        size = tensor.numel() * tensor.dtype.itemsize
+        if shards[-1] and held + size > most:
+            shards.append({})
+            held = 0
+        shards[-1][name] = tensor
+        held += size
+    return shards

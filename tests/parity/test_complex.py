@@ -40,9 +40,15 @@ CALLS: dict[str, Callable[..., Any]] = {
         m.fft.rfft(x.real, 5) + m.fft.rfft2(y.imag, (3, 4), norm="forward") + m.fft.ihfft(x.real, 4)
     ),
     "fft of no dims": lambda m, x, y: m.fft.fftn(x, dim=()) + m.fft.ifftn(x[0, 0]),
+    "running logarithms of sums": lambda m, x, y: m.logcumsumexp(x * 3, 1) + m.logcumsumexp(y[:, :1] - 50, 0),
+    "softsign": lambda m, x, y: m.nn.functional.softsign(x) * m.nn.functional.softsign(y[0] * 2),
+    "softmax of real parts": lambda m, x, y: (
+        x.softmax(1, dtype=m.float64) + m.nn.functional.softmin(y, 0, dtype=m.float64) + y.log_softmax(0, m.float64)
+    ),
+    "l1 loss": lambda m, x, y: m.nn.functional.l1_loss(x.real, y) + m.nn.functional.l1_loss(x, y.imag),
     "irfft": lambda m, x, y: m.fft.irfft(x, 5) + m.fft.hfft(y, 5) + m.fft.irfftn(x, (3, 5), norm="ortho"),
 }
-FIRST_ORDER = ("eigenvalues",)  # PyTorch has a second derivative, tallow none
+FIRST_ORDER = ("eigenvalues", "running logarithms of sums")  # PyTorch has a second derivative, tallow none
 
 
 def results(m: Any, call: Callable[..., Any], arrays: list[Any], second: bool) -> list[Any]:
@@ -57,6 +63,7 @@ def results(m: Any, call: Callable[..., Any], arrays: list[Any], second: bool) -
     return [np.zeros(()) if t is None else t.detach().resolve_conj().numpy() for t in found]
 
 
+@pytest.mark.filterwarnings("ignore:Casting complex values")
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients(name: str) -> None:
     arrays = [RNG.standard_normal((3, 3)) + 1j * RNG.standard_normal((3, 3)) for _ in range(2)]
@@ -66,6 +73,26 @@ def test_values_and_gradients(name: str) -> None:
     ):
         assert mine.dtype == expected.dtype or not expected.shape
         np.testing.assert_allclose(mine, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_reflections() -> None:
+    a = RNG.standard_normal((2, 4, 3)) + 1j * RNG.standard_normal((2, 4, 3))
+    a[1, 1:, 0] = 0
+    for mine, expected in zip(tl.geqrf(tl.tensor(a)), torch.geqrf(torch.tensor(a)), strict=True):
+        np.testing.assert_allclose(mine.numpy(), expected.numpy(), atol=1e-12)
+
+
+def test_uniform_numbers_have_both_parts() -> None:
+    x = tl.empty(20000, dtype=tl.complex64).uniform_(1, 3)
+    for part in (x.real, x.imag):
+        assert 1 <= part.min() <= part.max() < 3
+        assert part.mean().item() == pytest.approx(2, abs=0.02)
+
+
+def test_a_running_sum_of_zeros_in_logarithms() -> None:
+    values = np.array([-np.inf, -np.inf, 1 + 2j, -np.inf])
+    expected = torch.logcumsumexp(torch.tensor(values), 0).numpy()
+    np.testing.assert_allclose(tl.logcumsumexp(tl.tensor(values), 0).numpy(), expected)
 
 
 def test_a_spectrum_of_one_number_along_a_dim() -> None:

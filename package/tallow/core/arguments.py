@@ -164,7 +164,7 @@ class Prepared:
 
     def _convert(self, op: Op, values: list[Any], explicit: dtypes.dtype | None) -> list[Any]:
         """Convert the operands to one device and, by the op's rule, to one dtype; `explicit` overrides the rule."""
-        if not op.complex:
+        if not op.complex and (explicit is None or explicit.is_complex):
             refuse_complex(op.name, values)
         if op.refuses is not None:
             refuse(op.refuses, op.name, values)

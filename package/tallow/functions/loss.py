@@ -115,7 +115,7 @@ def l1_loss(
 ) -> Tensor:
     """Compute |input - target|."""
     reduction = reduction_of(size_average, reduce, reduction)
-    if input.is_complex():
+    if input.is_complex() or target.is_complex():
         return _weighted_mean((input - target).abs(), weight, reduction, "l1_loss")
     values = _differences("l1_loss", losses.absolute_error, input, target, weight)
     return _weighted_mean(values, weight, reduction, "l1_loss")

@@ -359,14 +359,14 @@ def _refill(input: Tensor, drawn: HostArray) -> Tensor:
 def uniform_(
     input: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None, **named: float
 ) -> Tensor:
-    """Fill with numbers from the uniform distribution on [from, to)."""
+    """Fill with numbers from the uniform distribution on [from, to), both parts of complex numbers."""
     low = named.pop("from", from_)  # `from` is a keyword of Python
     if named:
         raise ArgumentTypeError(f"uniform_: unexpected arguments {', '.join(named)}")
-    d, low, to = _float_dtype("uniform_", input.dtype), number(low), number(to)
+    d, low, to = _float_dtype("uniform_", input.dtype, or_complex=True), number(low), number(to)
     if low > to:
         raise NumericError(f"uniform_: expects a range [from, to), got from={low} > to={to}")
-    return _refill(input, _uniform(generator, input.shape, d) * (to - low) + low)
+    return _refill(input, _uniform(generator, input.shape, d) * (to - low) + (low + low * 1j if d.is_complex else low))
 
 
 @public("Tensor_")

@@ -77,7 +77,9 @@ def misfit(source: str, target: str, keys: IncompatibleKeys | None, problems: Se
         lines += [f"  unexpected   {name}" for name in keys.unexpected_keys]
     hint = "create the model with the sizes that the weights were saved with"
     if keys is not None and keys.missing_keys and (prefix := _prefix(keys.unexpected_keys, keys.missing_keys)):
-        hint = f"each name begins with {prefix!r} here: {{name.removeprefix({prefix!r}): x for name, x in state.items()}}"
+        hint = (
+            f"each name begins with {prefix!r} here: {{name.removeprefix({prefix!r}): x for name, x in state.items()}}"
+        )
     elif keys is not None and keys.unexpected_keys and (prefix := _prefix(keys.missing_keys, keys.unexpected_keys)):
         hint = f"each name of the model begins with {prefix!r}: {{{prefix!r} + name: x for name, x in state.items()}}"
     return CheckpointError("\n".join([*lines, *problems]), hint=hint)

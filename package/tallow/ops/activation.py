@@ -339,12 +339,25 @@ def _(*, input: Derived, beta: float, linear: Derived) -> Derived:
 
 @op("F", dtypes="float", batched="elementwise")
 def softsign(input: Array) -> Result:
-    """Return x / (1 + |x|) of each element."""
+    """Return x / (1 + |x|) of each element.
+
+    For complex z, with r = |z|:  dz = g / (1 + r) - z Re(conj(g) z) / (r (1 + r)²)
+    """
     xp = array_module(input)
-    return input / (1 + xp.abs(input)), lambda g: (g / xp.square(1 + xp.abs(input)),)
+
+    def backward(g: Array) -> tuple[Array]:
+        size = xp.abs(input)
+        if input.dtype.kind != "c":
+            return (g / xp.square(1 + size),)
+        along = (g.conj() * input).real / xp.where(size == 0, 1, size)
+        return (g / (1 + size) - input * (along / xp.square(1 + size)),)
+
+    return input / (1 + xp.abs(input)), backward
 
 
-softsign.slope(lambda input: (1 + input.abs()) ** -2)
+@softsign.definition
+def _(*, input: Derived) -> Derived:
+    return input / (1 + input.abs())
 
 
 @op("F", dtypes="float", batched="elementwise")

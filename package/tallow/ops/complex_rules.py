@@ -25,7 +25,7 @@ from tallow.dtypes import Array
 _OWN = """
     abs adjoint_map angle cholesky_solve complex_of conjugate fft_of_real fft_to_real imag_of linalg_cholesky
     linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_pinv linalg_qr linalg_slogdet linalg_svd
-    linalg_svdvals linalg_vector_norm real_of sgn std to_dtype var view_as_complex view_as_real
+    linalg_svdvals linalg_vector_norm real_of sgn softsign std to_dtype var view_as_complex view_as_real
 """
 OWN = frozenset(_OWN.split())
 _REFUSED = """
@@ -33,14 +33,14 @@ _REFUSED = """
     batch_norm_in_evaluation batch_norm_in_training bilinear binary_cross_entropy binary_cross_entropy_with_logits
     bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bucketize cdist ceil celu
     clamp clamp_max clamp_min copysign cross_entropy_of_classes ctc cummax cummin deg2rad digamma distances elu
-    embedding_bag entr erf erfc erfinv floor floor_divide fmax fmin fmod frac frexp gcd ge gelu gelu_mul geqrf glu
+    embedding_bag entr erf erfc erfinv floor floor_divide fmax fmin fmod frac frexp gcd ge gelu gelu_mul glu
     grid_sample group_norm gru_steps gt hardshrink hardsigmoid hardswish hardtanh heaviside histc huber_error hypot
     isin isneginf isposinf kl_divergence kthvalue layer_norm lcm ldl_factor ldl_solve le leaky_relu lgamma
     log_softmax logaddexp2 logit logsigmoid lstm_steps lt max_along max_pool max_pool_with_indices max_unpool
     maximum median_along median_of_all min_along minimum mish mode multi_margin multilabel_margin nan_to_num nanmean
     nanmedian_along nanmedian_of_all nanquantile nansum nextafter nll_loss_of_classes polygamma prelu quantile
     rad2deg relu relu6 remainder resample rnn_steps rotary round scaled_dot_product_attention scaled_mask
-    scatter_reduce searchsorted selu sign signbit silu_mul softmax softplus softshrink softsign sort squared_error
+    scatter_reduce searchsorted selu sign signbit silu_mul softmax softplus softshrink sort squared_error
     threshold topk trunc unique unique_consecutive xlogy
 """
 REFUSED = frozenset(_REFUSED.split())

@@ -22,7 +22,7 @@ INTEGERS = (np.dtype(np.int64), np.dtype(np.int32))  # dtypes, which compare qui
 
 def check_index_dtype(index: Array, name: str, error: type[TallowError] = DtypeError) -> None:
     """Raise `error` unless the index has integers of an accepted dtype."""
-    if index.dtype not in INTEGERS:
+    if index.dtype not in INTEGERS and index.size:  # one without elements may have any dtype, as in PyTorch
         raise error(f"{name}: expected an index of int64 or int32, got {index.dtype}", hint="convert it with .long()")
 
 

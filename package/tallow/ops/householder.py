@@ -16,7 +16,7 @@ from tallow.ops.table import Array, Index, Result, op
 def geqrf(input: Array) -> Result:
     """Return the QR decomposition as LAPACK stores it: R and the vectors of the reflections in one matrix, and factors.
 
-    Q is H_1 H_2 ... with H_i = I - τ_i v_i v_iᵀ, where v_i is 1 at i and stands in column i below it. There is no
+    Q is H_1 H_2 ... with H_i = I - τ_i v_i v_iᴴ, where v_i is 1 at i and stands in column i below it. There is no
     gradient; `linalg.qr` has one.
 
     Shapes:  (..., M, N) -> (..., M, N), (..., min(M, N))
@@ -28,16 +28,16 @@ def geqrf(input: Array) -> Result:
     tau = xp.zeros((len(a), min(m, n)), a.dtype)
     for j in range(min(m, n)):
         first, below = a[:, j, j].copy(), a[:, j + 1 :, j]
-        rest = xp.sqrt((below * below).sum(axis=-1))
-        length = -xp.copysign(xp.hypot(first, rest), first)
-        reflects = rest != 0  # else the column is that of R already
+        rest = xp.sqrt(xp.square(xp.abs(below)).sum(axis=-1))
+        length = -xp.copysign(xp.hypot(xp.abs(first), rest), first.real)
+        reflects = (rest != 0) | (first.imag != 0)  # else the column is that of R already
         tau[:, j] = xp.where(reflects, (length - first) / xp.where(reflects, length, 1), 0)
         a[:, j + 1 :, j] = below / xp.where(reflects, first - length, 1)[:, None]
         a[:, j, j] = xp.where(reflects, length, first)
         v = a[:, j:, j].copy()
         v[:, 0] = 1
         right = a[:, j:, j + 1 :]
-        right -= (tau[:, j, None] * v)[:, :, None] * (v[:, None, :] @ right)
+        right -= (tau[:, j, None].conj() * v)[:, :, None] * (v[:, None, :].conj() @ right)
     return (a.reshape(input.shape), tau.reshape(*batch, min(m, n))), None
 
 

@@ -168,6 +168,19 @@ def cummin(input: Array, dim: int) -> Result:
 cummin.linear(at_chosen, unneeded="input_shape")
 
 
+def _running_logaddexp(x: Array, axis: int) -> Array:
+    """Return y_i = log(exp(y_{i-1}) + exp(x_i)) of complex numbers along `axis`, for which NumPy has no ufunc."""
+    xp = array_module(x)
+    y = x.copy()
+    for i in range(1, x.shape[axis]):
+        a, b = y[part(axis, i - 1, i)], x[part(axis, i, i + 1)]
+        is_less = b.real < a.real
+        small, big = xp.where(is_less, b, a), xp.where(is_less, a, b)
+        is_zero = big.real == -np.inf  # the logarithm of zero has no difference from itself
+        y[part(axis, i, i + 1)] = xp.where(is_zero, small, xp.log1p(xp.exp(small - xp.where(is_zero, 0, big))) + big)
+    return y
+
+
 @op(dtypes="float", batched="dim")
 def logcumsumexp(input: Array, dim: int) -> Result:
     """Return y_i = log Σ_{j ≤ i} exp x_j along `dim`.
@@ -176,12 +189,16 @@ def logcumsumexp(input: Array, dim: int) -> Result:
     """
     x, axis = axis_of(input, dim, "logcumsumexp")
     input_shape = input.shape
-    y = running("logaddexp", x, axis)
+    y = _running_logaddexp(x, axis) if x.dtype.kind == "c" else running("logaddexp", x, axis)
 
     def backward(g: Array) -> tuple[Array]:
         xp = array_module(g)
         g = g.reshape(x.shape)
         reverse = reversal(axis)
+        if x.dtype.kind == "c":  # logarithms of complex numbers have a sign
+            with np.errstate(divide="ignore"):
+                logs = xp.log(g) - y
+            return (xp.exp(_running_logaddexp(logs[reverse], axis)[reverse] + x).reshape(input_shape),)
 
         def of_sign(positive: Array) -> Array:
             return xp.exp(running("logaddexp", (xp.log(positive) - y)[reverse], axis)[reverse] + x)

@@ -262,8 +262,10 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
     def _run_epoch(self, loader: DataLoader[Any], plan: Plan, epoch: int, done: int, checkpoint: str | None) -> None:
         """Take the steps of an epoch after the first `done`, which a checkpoint has."""
         accumulated = self.args.gradient_accumulation_steps
-        if hasattr(loader.sampler, "set_epoch"):
-            loader.sampler.set_epoch(epoch)
+        samplers: tuple[Any, ...] = (loader.sampler, loader.batch_sampler)
+        for sampler in samplers:
+            if hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(epoch)
         batches = iter(loader)
         step = sum(1 for _ in islice(batches, done * accumulated)) - 1
         if checkpoint is not None:
@@ -306,7 +308,7 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
         rate = self._get_learning_rate()
         if not isinstance(self.lr_scheduler, ReduceLROnPlateau):
             self.lr_scheduler.step()
-        self.model.zero_grad()
+        self._trained().zero_grad()
         return norm, rate
 
     def training_step(self, model: Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:

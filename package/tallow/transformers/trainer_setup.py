@@ -113,8 +113,8 @@ class TrainerSetup:
     def create_optimizer(self) -> Any:
         """Make and return the optimizer if it is missing; biases and norms have no weight decay."""
         if self.optimizer is None:
-            decayed = self.get_decay_parameter_names(self.model)
-            trained = [(name, each) for name, each in self.model.named_parameters() if each.requires_grad]
+            decayed = self.get_decay_parameter_names(self._trained())
+            trained = [(name, each) for name, each in self._trained().named_parameters() if each.requires_grad]
             groups = [
                 {"params": [p for n, p in trained if n in decayed], "weight_decay": self.args.weight_decay},
                 {"params": [p for n, p in trained if n not in decayed], "weight_decay": 0.0},
@@ -122,6 +122,10 @@ class TrainerSetup:
             kind, options = self.optimizer_cls_and_kwargs or self.get_optimizer_cls_and_kwargs(self.args)
             self.optimizer = kind([group for group in groups if group["params"]], **options)
         return self.optimizer
+
+    def _trained(self) -> Module:
+        """Return the module whose parameters the optimizer gets."""
+        return self.model
 
     @staticmethod
     def get_optimizer_cls_and_kwargs(args: TrainingArguments) -> tuple[type, dict[str, Any]]:

@@ -229,6 +229,10 @@ class SentenceEncoder(TextBatches):
         Raises:  ArgumentError for an unknown name; TokenizerError
         """
         (prompt,) = self.prompted([""], prompt_name)
+        return self.prompt_tokens(prompt)
+
+    def prompt_tokens(self, prompt: str) -> int:
+        """Return the number of first tokens, those of a prompt, that the pooling leaves out.  Raises: TokenizerError"""
         if self.pooling.include_prompt or not prompt:
             return 0
         (text,) = self.prepare([prompt])

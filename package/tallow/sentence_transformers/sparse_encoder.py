@@ -1,0 +1,157 @@
+"""SparseEncoder: a weight for each token of the vocabulary, most of them 0 (SPLADE)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tallow import devices
+from tallow.core.creation import from_numpy
+from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError, UnsupportedError
+from tallow.models.encoders.sparse_encoder import SparseEncoder as Encoder
+from tallow.sentence_transformers.model import check_options
+from tallow.sentence_transformers.util.similarity import SimilarityFunction, named
+
+
+class SparseEncoder:
+    """Maps texts to weights of tokens.
+
+    Args:
+        model_name_or_path: the folder, or the `owner/repository` of the Hub, of a SPLADE model.
+        similarity_fn_name: "dot" by default.
+        max_active_dims: keep the greatest weights of each text; None keeps all.
+        device, revision, token: as for SentenceTransformer.
+        model_kwargs: {"dtype": ...}, {"quant": ...}.
+
+    Raises:  as SentenceTransformer
+    """
+
+    def __init__(
+        self,
+        model_name_or_path: str | Path,
+        *,
+        device: Any = None,
+        similarity_fn_name: str | SimilarityFunction | None = None,
+        max_active_dims: int | None = None,
+        revision: str | None = None,
+        token: str | None = None,
+        model_kwargs: dict[str, Any] | None = None,
+        backend: str = "torch",
+        **others: Any,
+    ) -> None:
+        check_options(backend, others)
+        options = dict(model_kwargs or {})
+        dtype, quant = options.pop("dtype", options.pop("torch_dtype", None)), options.pop("quant", None)
+        if options:
+            raise UnsupportedError(f"model_kwargs: {', '.join(options)}", hint="pass dtype and quant alone")
+        self.encoder = Encoder.from_pretrained(
+            model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
+        )
+        self.similarity_fn_name = named(similarity_fn_name or "dot")
+        self.max_active_dims = max_active_dims
+
+    @property
+    def device(self) -> devices.device:
+        """The device of the weights."""
+        return next(self.encoder.model.parameters()).device
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer."""
+        return self.encoder.tokenizer
+
+    @property
+    def max_seq_length(self) -> int | None:
+        """The most tokens of a text; longer texts are truncated."""
+        return self.encoder.max_length
+
+    def get_embedding_dimension(self) -> int:
+        """Return the size of the vocabulary."""
+        return int(self.encoder.model.config.vocab_size)
+
+    def get_sentence_embedding_dimension(self) -> int:
+        """Return the size of the vocabulary; the former name."""
+        return self.get_embedding_dimension()
+
+    def encode(
+        self,
+        inputs: str | Sequence[str],
+        batch_size: int = 32,
+        show_progress_bar: bool | None = None,
+        convert_to_tensor: bool = True,
+        convert_to_sparse_tensor: bool = True,
+        max_active_dims: int | None = None,
+    ) -> Any:
+        """Return the weights of texts.
+
+        Args:
+            batch_size: how many texts, of about the same length, to compute at once.
+            show_progress_bar: print how many texts there are; None means False.
+            convert_to_tensor: one tensor; False returns a list of them.
+            convert_to_sparse_tensor: in the format COO.
+            max_active_dims: keep the greatest weights of each text; None means as the model says.
+
+        Shapes:  (N, V) for N texts, (V,) for a single string
+        Raises:  ArgumentError for a batch_size below 1; TokenizerError; NumericError
+        """
+        texts = [inputs] if isinstance(inputs, str) else list(inputs)
+        self.encoder.model.eval()
+        if show_progress_bar:
+            print(f"encoding {len(texts)} texts", flush=True)
+        weights = self.encoder.encode(texts, batch_size=batch_size)
+        most = self.max_active_dims if max_active_dims is None else max_active_dims
+        if most is not None and most < weights.shape[1]:
+            left_out = np.argpartition(-weights, most, axis=1)[:, most:]
+            np.put_along_axis(weights, left_out, 0, axis=1)
+        found = from_numpy(weights)
+        if isinstance(inputs, str):
+            found = found[0]
+        found = found.to_sparse() if convert_to_sparse_tensor else found
+        return found if convert_to_tensor or isinstance(inputs, str) else [found[i] for i in range(len(texts))]
+
+    def encode_query(self, inputs: str | Sequence[str], **options: Any) -> Any:
+        """As `encode`."""
+        return self.encode(inputs, **options)
+
+    def encode_document(self, inputs: str | Sequence[str], **options: Any) -> Any:
+        """As `encode`."""
+        return self.encode(inputs, **options)
+
+    def similarity(self, embeddings1: Tensor, embeddings2: Tensor) -> Tensor:
+        """Return the similarities of all pairs (N, M)."""
+        return SimilarityFunction.to_similarity_fn(self.similarity_fn_name)(_dense(embeddings1), _dense(embeddings2))
+
+    def similarity_pairwise(self, embeddings1: Tensor, embeddings2: Tensor) -> Tensor:
+        """Return the similarity of each pair (N,)."""
+        pairwise = SimilarityFunction.to_similarity_pairwise_fn(self.similarity_fn_name)
+        return pairwise(_dense(embeddings1), _dense(embeddings2))
+
+    def sparsity(self, embeddings: Tensor) -> dict[str, float]:
+        """Return the mean number of weights of a text, and the share of those that are 0."""
+        dense = _dense(embeddings)
+        rows = dense.unsqueeze(0) if dense.ndim == 1 else dense
+        active = (rows != 0).float().sum(1).mean().item()
+        return {"active_dims": active, "sparsity_ratio": 1 - active / rows.shape[1]}
+
+    def decode(self, embeddings: Tensor, top_k: int | None = None) -> Any:
+        """Return the tokens with a weight, the greatest first: (token, weight).
+
+        Args:    top_k: how many; None means all
+        Raises:  ArgumentError for a top_k below 1
+        """
+        if top_k is not None and top_k < 1:
+            raise ArgumentError(f"top_k={top_k}", hint="pass 1 or more")
+        dense = _dense(embeddings).numpy()
+        rows = []
+        for row in np.atleast_2d(dense):
+            order = [int(i) for i in np.argsort(-row, kind="stable") if row[i] != 0][:top_k]
+            rows.append([(self.tokenizer.id_to_token(i), float(row[i])) for i in order])
+        return rows if dense.ndim == 2 else rows[0]
+
+
+def _dense(weights: Tensor) -> Tensor:
+    return weights.to_dense() if weights.is_sparse else weights

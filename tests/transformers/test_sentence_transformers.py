@@ -1,0 +1,293 @@
+"""SentenceTransformer, CrossEncoder, SparseEncoder and util equal sentence-transformers, where that is importable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.transformers.folders import Folders
+
+import tallow as tl
+import tallow.sentence_transformers as mine
+from tallow.errors import ArgumentError, UnsupportedError
+
+# The real library warns of its own parts.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+TEXTS = [
+    "the cat sits",
+    "a dog runs in the park with a ball",
+    "hello",
+    "the big bank of the river was closed today because of a storm",
+    "a cat runs",
+]
+NEAR = 1e-5
+
+
+@pytest.fixture(scope="module")
+def real() -> Any:
+    return pytest.importorskip("sentence_transformers")
+
+
+@pytest.fixture(scope="module")
+def folder(folders: Folders, real: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder that sentence-transformers wrote: BERT, the mean, a dense layer and a norm; with prompts."""
+    parts = real.sentence_transformer.modules if hasattr(real, "sentence_transformer") else real.models
+    transformer = parts.Transformer(folders("BertModel"), max_seq_length=16)
+    width = transformer.get_word_embedding_dimension()
+    modules = [transformer, parts.Pooling(width, "mean"), parts.Dense(width, 12), parts.Normalize()]
+    path = str(tmp_path_factory.mktemp("sentence") / "model")
+    model = real.SentenceTransformer(modules=modules, prompts={"query": "a cat ", "document": "the "}, device="cpu")
+    model.save(path, create_model_card=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def models(folder: str, real: Any) -> tuple[Any, mine.SentenceTransformer]:
+    return real.SentenceTransformer(folder, device="cpu"), mine.SentenceTransformer(folder)
+
+
+def near(actual: Any, expected: Any, tol: float = NEAR) -> None:
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.dtype.kind == expected.dtype.kind
+    np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), rtol=0, atol=tol)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"prompt_name": "query"},
+        {"prompt": "my dog "},
+        {"truncate_dim": 4},
+        {"truncate_dim": 4, "normalize_embeddings": True},
+        {"precision": "binary"},
+        {"precision": "ubinary"},
+        {"convert_to_tensor": True},
+        {"batch_size": 2},
+    ],
+)
+def test_encode(models: tuple[Any, mine.SentenceTransformer], options: dict[str, Any]) -> None:
+    theirs, ours = models
+    near(ours.encode(TEXTS, **options), theirs.encode(TEXTS, **options))
+    near(ours.encode(TEXTS[1], **options), theirs.encode(TEXTS[1], **options))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_encode_other_kinds(models: tuple[Any, mine.SentenceTransformer]) -> None:
+    theirs, ours = models
+    near(ours.encode_query(TEXTS), theirs.encode_query(TEXTS))
+    near(ours.encode_document(TEXTS), theirs.encode_document(TEXTS))
+    for precision in ("int8", "uint8"):  # a step may fall on either side
+        near(ours.encode(TEXTS, precision=precision), theirs.encode(TEXTS, precision=precision), 1)
+    tokens = [model.encode(TEXTS, output_value="token_embeddings") for model in (ours, theirs)]
+    for own, other in zip(*tokens, strict=True):
+        near(own, other)
+    features = ours.encode(TEXTS[0], output_value=None)
+    near(features["sentence_embedding"], theirs.encode(TEXTS[0], output_value=None)["sentence_embedding"])
+    listed = ours.encode(TEXTS, convert_to_numpy=False)
+    assert isinstance(listed, list)
+    assert ours.encode([]).size == 0
+    for name in ("similarity", "similarity_pairwise"):
+        vectors = theirs.encode(TEXTS)
+        near(getattr(ours, name)(vectors, vectors), getattr(theirs, name)(vectors, vectors))
+    assert ours.get_embedding_dimension() == theirs.get_embedding_dimension() == 12
+    assert ours.max_seq_length == theirs.max_seq_length == 16
+    assert ours.prompts == theirs.prompts
+
+
+def test_saved_folders_load_in_both(models: tuple[Any, mine.SentenceTransformer], real: Any, tmp_path: Path) -> None:
+    _, ours = models
+    ours.save_pretrained(tmp_path)
+    expected = ours.encode(TEXTS, prompt_name="query")
+    near(real.SentenceTransformer(str(tmp_path), device="cpu").encode(TEXTS, prompt_name="query"), expected)
+    near(mine.SentenceTransformer(tmp_path).encode(TEXTS, prompt_name="query"), expected)
+    kinds = [each["type"].rpartition(".")[2] for each in json.loads((tmp_path / "modules.json").read_text())]
+    assert kinds == ["Transformer", "Pooling", "Dense", "Normalize"]
+
+
+def test_modules_by_hand(folders: Folders, tmp_path: Path) -> None:
+    parts = mine.models
+    transformer = parts.Transformer(folders("BertModel"), max_seq_length=8)
+    width = transformer.get_word_embedding_dimension()
+    pooling = parts.Pooling(width, pooling_mode_cls_token=True, pooling_mode_max_tokens=True)
+    model = mine.SentenceTransformer(modules=[transformer, pooling, parts.LayerNorm(2 * width)], truncate_dim=9)
+    assert model.encode(TEXTS).shape == (5, 9)
+    assert pooling.get_pooling_mode_str() == "cls+max"
+    near(model.encode(TEXTS), model(model.preprocess(TEXTS))["sentence_embedding"].detach()[:, :9])
+    model.save(tmp_path)
+    near(mine.SentenceTransformer(tmp_path).encode(TEXTS), model.encode(TEXTS))
+    with model.truncate_sentence_embeddings(3):
+        assert model.encode(TEXTS[0]).shape == (3,)
+
+
+def test_model_refuses(models: tuple[Any, mine.SentenceTransformer], folder: str) -> None:
+    _, ours = models
+    with pytest.raises(ArgumentError, match="no prompt 'other'"):
+        ours.encode(TEXTS, prompt_name="other")
+    with pytest.raises(ArgumentError, match="precision"):
+        ours.encode(TEXTS, precision="int4")
+    with pytest.raises(ArgumentError, match="similarity"):
+        ours.similarity_fn_name = "near"
+    with pytest.raises(UnsupportedError, match="backend"):
+        mine.SentenceTransformer(folder, backend="onnx")
+    with pytest.raises(UnsupportedError, match="trust_remote_code"):
+        mine.SentenceTransformer(folder, trust_remote_code=True)
+    with pytest.raises(ArgumentError, match="unknown argument"):
+        mine.SentenceTransformer(folder, colour=1)
+
+
+def test_cross_encoder(folders: Folders, real: Any) -> None:
+    pairs = [(TEXTS[0], text) for text in TEXTS]
+    for labels in (1, 3):
+        path = folders("BertForSequenceClassification", num_labels=labels)
+        theirs, ours = real.CrossEncoder(path, max_length=16, device="cpu"), mine.CrossEncoder(path, max_length=16)
+        near(ours.predict(pairs), theirs.predict(pairs))
+        near(ours.predict(pairs[1]), theirs.predict(list(pairs[1])))
+        near(ours.predict(pairs, apply_softmax=True), theirs.predict(pairs, apply_softmax=True))
+        near(ours.predict(pairs, convert_to_tensor=True), theirs.predict(pairs, convert_to_tensor=True).numpy())
+        if labels == 1:
+            rows = ours.rank(TEXTS[0], TEXTS, top_k=3, return_documents=True)
+            expected = theirs.rank(TEXTS[0], TEXTS, top_k=3, return_documents=True)
+            assert [(row["corpus_id"], row["text"]) for row in rows] == [
+                (row["corpus_id"], row["text"]) for row in expected
+            ]
+            near([row["score"] for row in rows], [row["score"] for row in expected])
+        else:
+            with pytest.raises(ArgumentError, match="3 labels"):
+                ours.rank(TEXTS[0], TEXTS)
+
+
+def test_sparse_encoder(folders: Folders, real: Any) -> None:
+    path = folders("BertForMaskedLM")
+    theirs, ours = real.SparseEncoder(path, device="cpu"), mine.SparseEncoder(path)
+    expected = theirs.encode(TEXTS)
+    found = ours.encode(TEXTS)
+    assert found.is_sparse
+    near(found.to_dense(), expected.to_dense(), 1e-4)
+    near(ours.encode(TEXTS, max_active_dims=5).to_dense(), theirs.encode(TEXTS, max_active_dims=5).to_dense(), 1e-4)
+    near(ours.similarity(found, found), theirs.similarity(expected, expected), 1e-2)
+    assert ours.sparsity(found)["active_dims"] == theirs.sparsity(expected)["active_dims"]
+    top = ours.decode(found, top_k=4)
+    assert [[token for token, _ in row] for row in top] == [
+        [t for t, _ in row] for row in theirs.decode(expected, top_k=4)
+    ]
+
+
+VECTORS = np.random.default_rng(0).standard_normal((40, 6)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("cos_sim", "dot_score", "euclidean_sim", "manhattan_sim", "pairwise_cos_sim", "pairwise_dot_score"),
+        *("pairwise_euclidean_sim", "pairwise_manhattan_sim", "pairwise_angle_sim", "pytorch_cos_sim"),
+    ],
+)
+def test_similarities(name: str, real: Any) -> None:
+    a, b = VECTORS[:7], VECTORS[7:14]
+    near(getattr(mine.util, name)(a, b), getattr(real.util, name)(a, b))
+    near(getattr(mine.util, name)(tl.tensor(a[:, :5]), list(b[:, :5])), getattr(real.util, name)(a[:, :5], b[:, :5]))
+
+
+@pytest.mark.parametrize("score", ["cos_sim", "dot_score"])
+def test_semantic_search(score: str, real: Any) -> None:
+    def rows(util: Any, **options: Any) -> Any:
+        found = util.semantic_search(VECTORS[:5], VECTORS[5:], score_function=getattr(util, score), **options)
+        return [[(hit["corpus_id"], hit["score"]) for hit in row] for row in found]
+
+    for options in ({}, {"top_k": 3, "query_chunk_size": 2, "corpus_chunk_size": 9}):
+        near(rows(mine.util, **options), rows(real.util, **options))
+
+
+def test_mining_and_communities(real: Any) -> None:
+    torch = pytest.importorskip("torch")
+    own = mine.util.paraphrase_mining_embeddings(tl.tensor(VECTORS), top_k=5, query_chunk_size=7, corpus_chunk_size=11)
+    theirs = real.util.paraphrase_mining_embeddings(
+        torch.tensor(VECTORS), top_k=5, query_chunk_size=7, corpus_chunk_size=11
+    )
+    assert [each[1:] for each in own] == [each[1:] for each in theirs]
+    assert own[:9] == mine.util.paraphrase_mining_embeddings(tl.tensor(VECTORS), top_k=5, max_pairs=9)
+    near([each[0] for each in own], [each[0] for each in theirs])
+    for threshold, size in ((0.5, 3), (0.2, 2), (0.95, 2)):
+        found = mine.util.community_detection(VECTORS, threshold=threshold, min_community_size=size, batch_size=9)
+        expected = real.util.community_detection(VECTORS, threshold=threshold, min_community_size=size, batch_size=9)
+        assert found == expected
+    assert mine.util.community_detection(VECTORS[:3]) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_quantize_embeddings(real: Any) -> None:
+    ranges = np.stack([VECTORS.min(0), VECTORS.max(0)])
+    for precision in ("int8", "uint8", "binary", "ubinary", "float32"):
+        for options in ({}, {"ranges": ranges}, {"calibration_embeddings": VECTORS}):
+            near(
+                mine.quantize_embeddings(tl.tensor(VECTORS[:30]), precision, **options),
+                real.quantize_embeddings(VECTORS[:30], precision, **options),
+                0,
+            )
+    with pytest.raises(ArgumentError, match="single vector"):
+        mine.quantize_embeddings(VECTORS[0], "int8")
+
+
+class Fixed:
+    """A model whose vectors are given."""
+
+    def __init__(self, vectors: dict[str, Any]) -> None:
+        self.vectors, self.similarity_fn_name = vectors, "cosine"
+
+    def encode(self, texts: Any, prompt_name: Any = None, **options: Any) -> Any:
+        return tl.tensor(np.stack([self.vectors[text] for text in texts]))
+
+    encode_query = encode_document = encode
+
+    def similarity(self, a: Any, b: Any) -> Any:
+        return mine.util.cos_sim(a, b)
+
+
+def angles(*degrees: float) -> list[Any]:
+    return [np.float32([np.cos(np.radians(each)), np.sin(np.radians(each))]) for each in degrees]
+
+
+def test_mine_hard_negatives() -> None:
+    names = ["q", "r", "a", "b", "c", "d", "e"]
+    model = Fixed(dict(zip(names, angles(0, 90, 5, 80, 30, 50, 20), strict=True)))
+    pairs = [{"anchor": "q", "positive": "a"}, {"anchor": "r", "positive": "b"}]
+    options: dict[str, Any] = {"corpus": ["c", "d", "e"], "verbose": False}
+    rows = mine.mine_hard_negatives(pairs, model, num_negatives=2, **options)
+    assert [row["negative"] for row in rows] == ["e", "c", "d", "c"]
+    rows = mine.mine_hard_negatives(pairs, model, num_negatives=2, output_format="n-tuple", range_min=1, **options)
+    assert rows[0] == {"anchor": "q", "positive": "a", "negative_1": "c", "negative_2": "d"}
+    rows = mine.mine_hard_negatives(
+        pairs, model, num_negatives=5, max_score=0.9, output_format="labeled-pair", **options
+    )
+    assert [(row["positive"], row["label"]) for row in rows][:4] == [("a", 1), ("c", 0), ("d", 0), ("b", 0)]
+    rows = mine.mine_hard_negatives(pairs[:1], model, num_negatives=4, relative_margin=0.2, **options)
+    assert [row["negative"] for row in rows] == ["d"]  # cos 50° is below 0.8 cos 5°, and cos 30° is not
+    with pytest.raises(ArgumentError, match="output_format"):
+        mine.mine_hard_negatives(pairs, model, output_format="pairs")
+
+
+def test_evaluators() -> None:
+    evaluation = mine.evaluation
+    model = Fixed(dict(zip("abcdef", angles(0, 10, 25, 45, 90, 180), strict=True)))
+    result = evaluation.EmbeddingSimilarityEvaluator(list("aaaa"), list("bdce"), [0.9, 0.3, 0.5, 0.4], name="dev")(
+        model
+    )
+    # ranks by cosine: b, c, d, e; by score: b, c, e, d
+    assert result["dev_spearman_cosine"] == pytest.approx(0.8)
+    cosines = np.cos(np.radians([10, 45, 25, 90]))
+    assert result["dev_pearson_cosine"] == pytest.approx(np.corrcoef(cosines, judged)[0, 1], abs=1e-6)
+    result = evaluation.TripletEvaluator(list("aab"), list("bce"), list("cbd"))(model)
+    assert result == {"cosine_accuracy": pytest.approx(1 / 3)}
+    search = evaluation.InformationRetrievalEvaluator(
+        {"1": "a", "2": "f"}, {name: name for name in "bcde"}, {"1": {"c", "e"}, "2": {"e"}}, mrr_at_k=[10]
+    )(model)
+    assert search["cosine_accuracy@1"] == pytest.approx(0.5)
+    assert search["cosine_recall@3"] == pytest.approx((0.5 + 1) / 2)
+    assert search["cosine_mrr@10"] == pytest.approx((1 / 2 + 1) / 2)
+    gain = (1 / np.log2(3) + 1 / np.log2(5)) / (1 + 1 / np.log2(3))
+    assert search["cosine_ndcg@10"] == pytest.approx((gain + 1) / 2)

@@ -104,6 +104,7 @@ MENUS = {
     "Models and files": ABOVE,
     "Keras": ("tallow.keras", *(f"tallow.keras.{name}" for name in KERAS)),
     "transformers": ("tallow.transformers", "tallow.transformers.pipelines"),
+    "sentence_transformers": ("tallow.sentence_transformers", "tallow.sentence_transformers.util"),
 }
 # The target of a link in Markdown, without its anchor.
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

@@ -140,10 +140,18 @@ def test_model_refuses(models: tuple[Any, mine.SentenceTransformer], folder: str
         mine.SentenceTransformer(folder, colour=1)
 
 
+def with_segments(folder: Path) -> None:
+    """Name a class of tokenizers that tells the two texts of a pair apart."""
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tokenizer_class": "BertTokenizer"}))
+
+
 def test_cross_encoder(folders: Folders, real: Any) -> None:
     pairs = [(TEXTS[0], text) for text in TEXTS]
     for labels in (1, 3):
-        path = folders("BertForSequenceClassification", num_labels=labels)
+        names = {i: f"LABEL_{i}" for i in range(labels)}
+        path = folders("BertForSequenceClassification", id2label=names)
+        with_segments(Path(path))
         theirs, ours = real.CrossEncoder(path, max_length=16, device="cpu"), mine.CrossEncoder(path, max_length=16)
         near(ours.predict(pairs), theirs.predict(pairs))
         near(ours.predict(pairs[1]), theirs.predict(list(pairs[1])))
@@ -274,9 +282,8 @@ def test_mine_hard_negatives() -> None:
 def test_evaluators() -> None:
     evaluation = mine.evaluation
     model = Fixed(dict(zip("abcdef", angles(0, 10, 25, 45, 90, 180), strict=True)))
-    result = evaluation.EmbeddingSimilarityEvaluator(list("aaaa"), list("bdce"), [0.9, 0.3, 0.5, 0.4], name="dev")(
-        model
-    )
+    judged = [0.9, 0.3, 0.5, 0.4]
+    result = evaluation.EmbeddingSimilarityEvaluator(list("aaaa"), list("bdce"), judged, name="dev")(model)
     # ranks by cosine: b, c, d, e; by score: b, c, e, d
     assert result["dev_spearman_cosine"] == pytest.approx(0.8)
     cosines = np.cos(np.radians([10, 45, 25, 90]))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tallow import devices
+from tallow import devices, transformers
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, UnsupportedError
@@ -59,10 +60,10 @@ class SparseEncoder:
         """The device of the weights."""
         return next(self.encoder.model.parameters()).device
 
-    @property
+    @cached_property
     def tokenizer(self) -> Any:
-        """The tokenizer."""
-        return self.encoder.tokenizer
+        """The tokenizer, with transformers' methods."""
+        return transformers.AutoTokenizer.from_pretrained(self.encoder.model.folder)
 
     @property
     def max_seq_length(self) -> int | None:
@@ -149,7 +150,8 @@ class SparseEncoder:
         rows = []
         for row in np.atleast_2d(dense):
             order = [int(i) for i in np.argsort(-row, kind="stable") if row[i] != 0][:top_k]
-            rows.append([(self.tokenizer.id_to_token(i), float(row[i])) for i in order])
+            tokens = self.tokenizer.convert_ids_to_tokens(order)
+            rows.append([(token, float(row[i])) for token, i in zip(tokens, order, strict=True)])
         return rows if dense.ndim == 2 else rows[0]
 
 

@@ -80,7 +80,7 @@ class Transformer(Module):
 
     @property
     def is_static(self) -> bool:
-        """Whether the model is a table of vectors, which takes no special tokens."""
+        """True for a table of vectors, which takes no special tokens."""
         return type(self.auto_model).__name__ == "StaticEmbedding"
 
     def tokenize(self, texts: Sequence[Any], padding: bool | str = True) -> Features:
@@ -158,7 +158,7 @@ class Pooling(Module):
 
     @property
     def include_prompt(self) -> bool:
-        """Whether the prompt is pooled together with the text."""
+        """True to pool the prompt together with the text."""
         return self.part.include_prompt
 
     @include_prompt.setter

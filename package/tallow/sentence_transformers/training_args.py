@@ -11,7 +11,7 @@ from tallow.transformers.training_args import TrainingArguments
 
 
 class BatchSamplers(ExplicitEnum):
-    """How batches are formed: of random samples, or of random samples without a text in common."""
+    """Batches of random samples, or of random samples without a text in common."""
 
     BATCH_SAMPLER = "batch_sampler"
     NO_DUPLICATES = "no_duplicates"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -58,6 +59,44 @@ def mine_hard_negatives(
 
     Raises:  ArgumentError for no samples, and for an unknown format or strategy
     """
+    _check(dataset, output_format, sampling_strategy, num_negatives)
+    names = list(dataset[0])
+    anchor, positive = anchor_column_name or names[0], positive_column_name or names[1]
+    pairs = [(str(each[anchor]), str(each[positive])) for each in dataset]
+    positives: dict[str, set[str]] = {}
+    for query, text in pairs:
+        positives.setdefault(query, set()).add(text)
+    texts = list(dict.fromkeys([*(corpus or ()), *(text for _, text in pairs)]))
+    vectors = to_rows(model.encode(list(positives), query_prompt_name, batch_size=batch_size))
+    scores = model.similarity(vectors, model.encode(texts, corpus_prompt_name, batch_size=batch_size)).numpy()
+    if range_max is None:
+        filters = (absolute_margin, relative_margin, max_score, cross_encoder and min_score)
+        wanted = num_negatives * (10 if any(each is not None for each in filters) else 1)
+        range_max = range_min + wanted + max(map(len, positives.values()))
+    row_of = {query: i for i, query in enumerate(positives)}
+    place_of = {text: i for i, text in enumerate(texts)}
+    found: list[tuple[str, str, list[str]]] = []
+    for query, text in pairs:
+        order = [int(i) for i in np.argsort(-scores[row_of[query]], kind="stable")]
+        order = order[: range_max + len(positives[query])]
+        near = [i for i in order if texts[i] not in positives[query]][range_min:range_max]
+        places = [place_of[text], *near]
+        own, *values = scores[row_of[query], places].tolist()
+        if cross_encoder is not None:
+            own, *values = map(float, cross_encoder.predict([(query, texts[i]) for i in places], batch_size))
+        highest = _highest(own, max_score, absolute_margin, relative_margin)
+        lowest = -math.inf if min_score is None else min_score
+        good = [(value, i) for value, i in zip(values, near, strict=True) if lowest <= value <= highest]
+        if sampling_strategy == "random":
+            good = random.sample(good, min(num_negatives, len(good)))
+        best = sorted(good, key=lambda each: -each[0])[:num_negatives]
+        found.append((query, text, [texts[i] for _, i in best]))
+    if verbose:
+        print(f"found {sum(len(each) for _, _, each in found)} negatives for {len(pairs)} pairs")
+    return list(_samples(found, anchor, positive, output_format, num_negatives))
+
+
+def _check(dataset: Sequence[Any], output_format: str, sampling_strategy: str, num_negatives: int) -> None:
     if not len(dataset):
         raise ArgumentError("mine_hard_negatives: there are no samples")
     if output_format not in FORMATS:
@@ -66,46 +105,16 @@ def mine_hard_negatives(
         raise ArgumentError(f"sampling_strategy={sampling_strategy!r:.80}", hint="pass 'top' or 'random'")
     if num_negatives < 1:
         raise ArgumentError(f"num_negatives={num_negatives}; expected 1 or more")
-    names = list(dataset[0])
-    anchor, positive = anchor_column_name or names[0], positive_column_name or names[1]
-    pairs = [(str(each[anchor]), str(each[positive])) for each in dataset]
-    positives: dict[str, set[str]] = {}
-    for query, text in pairs:
-        positives.setdefault(query, set()).add(text)
-    texts = list(dict.fromkeys([*(corpus or ()), *(text for _, text in pairs)]))
-    queries = list(positives)
-    vectors = to_rows(model.encode(queries, query_prompt_name, batch_size=batch_size))
-    scores = model.similarity(vectors, model.encode(texts, corpus_prompt_name, batch_size=batch_size)).numpy()
-    if range_max is None:
-        filters = (absolute_margin, relative_margin, max_score, cross_encoder and min_score)
-        wanted = num_negatives * (10 if any(each is not None for each in filters) else 1)
-        range_max = range_min + wanted + max(map(len, positives.values()))
-    place = {text: i for i, text in enumerate(texts)}
-    row_of = {query: i for i, query in enumerate(queries)}
-    found: list[tuple[str, str, list[str]]] = []
-    for query, text in pairs:
-        row = scores[row_of[query]]
-        near = [int(i) for i in np.argsort(-row, kind="stable")[: range_max + len(positives[query])]]
-        near = [i for i in near if texts[i] not in positives[query]][range_min:range_max]
-        if cross_encoder is not None and near:
-            again = cross_encoder.predict([(query, texts[i]) for i in (place[text], *near)], batch_size)
-            own, values = float(again[0]), [float(each) for each in again[1:]]
-        else:
-            own, values = float(row[place[text]]), [float(row[i]) for i in near]
-        highest = min(
-            float("inf") if max_score is None else max_score,
-            float("inf") if absolute_margin is None else own - absolute_margin,
-            float("inf") if relative_margin is None else own * (1 - relative_margin),
-        )
-        lowest = float("-inf") if min_score is None else min_score
-        good = [(value, i) for value, i in zip(values, near, strict=True) if lowest <= value <= highest]
-        if sampling_strategy == "random":
-            good = random.sample(good, min(num_negatives, len(good)))
-        good = sorted(good, key=lambda each: -each[0])[:num_negatives]
-        found.append((query, text, [texts[i] for _, i in good]))
-    if verbose:
-        print(f"found {sum(len(each) for _, _, each in found)} negatives for {len(pairs)} pairs")
-    return list(_samples(found, anchor, positive, output_format, num_negatives))
+
+
+def _highest(own: float, max_score: float | None, absolute: float | None, relative: float | None) -> float:
+    """Return the highest score of a negative, by that of its positive."""
+    limits = (
+        max_score,
+        None if absolute is None else own - absolute,
+        None if relative is None else own * (1 - relative),
+    )
+    return min((limit for limit in limits if limit is not None), default=math.inf)
 
 
 def _samples(

@@ -134,6 +134,7 @@ OWN = {
     "torch.Stream": "tallow.cuda:Stream",
     "torch.TypedStorage": "tallow.functions.storage:TypedStorage",
     "torch.UntypedStorage": "tallow.functions.storage:UntypedStorage",
+    "torch.StorageBase": "tallow.functions.storage:UntypedStorage",
     "torch.__version__": "tallow.compat.version:__version__",
     "torch.version.__version__": "tallow.compat.version:__version__",
     "torch.fx._symbolic_trace.wrap": "tallow.fx.patching:wrap",

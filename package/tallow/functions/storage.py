@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.core.creation import empty
+from tallow.core.creation import Device, Dtype, empty
 from tallow.core.public_api import public
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
@@ -53,10 +53,14 @@ class UntypedStorage:
 
     @classmethod
     def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, nbytes: int | None = None) -> Self:
-        """Map a file, or its first `nbytes` bytes. Writes reach the file only if `shared`, which also makes it longer.
+        """Map a file, or its first `nbytes` bytes. Writes reach the file only if `shared`.
+
+        A shared file is created if it is missing, and made longer.
 
         Raises: OSError if the file cannot be read; ArgumentError if it is shorter than `nbytes`.
         """
+        if shared and nbytes is not None and not os.path.exists(filename):
+            open(filename, "xb").close()
         length = os.path.getsize(filename) if nbytes is None else nbytes
         self = object.__new__(cls)
         if length == 0:
@@ -251,6 +255,32 @@ def _bytes_of(owner: Array) -> Array:
     if not in_order.flags.c_contiguous:
         raise UnsupportedError("untyped_storage: the memory has gaps, as that of an array of a foreign library")
     return in_order.reshape(-1).view(np.uint8)
+
+
+@public("tl")
+def from_file(
+    filename: str | os.PathLike[str],
+    shared: bool | None = None,
+    size: int = 0,
+    *,
+    dtype: Dtype = None,
+    device: Device = None,
+) -> Tensor:
+    """Return a tensor of one dim over the memory of a file, as `UntypedStorage.from_file`.
+
+    Args:
+        shared: let writes to the tensor reach the file, which is created or made longer where necessary.
+        size: the number of elements.
+
+    Raises: OSError if the file cannot be read; ArgumentError if it is shorter; DeviceError for another device than cpu.
+    """
+    result = empty(0, dtype=dtype, device=device)
+    if result.device.type != "cpu":
+        raise DeviceError(
+            f"from_file: a file is mapped on cpu, not on {result.device}", hint="move the result with to()"
+        )
+    storage = UntypedStorage.from_file(filename, bool(shared), size * result.itemsize)
+    return wrap(storage.array.view(result.array.dtype))
 
 
 @public("Tensor")

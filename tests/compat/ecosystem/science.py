@@ -77,3 +77,51 @@ def tensorly(torch: Any, rng: np.random.RandomState) -> list[Any]:
     x = torch.from_numpy(rng.rand(4, 5, 6))
     cp, core = parafac(x, rank=2, init="svd", n_iter_max=20), tucker(x, rank=[2, 2, 2], n_iter_max=20)
     return [tensorly.cp_to_tensor(cp), tensorly.tucker_to_tensor(core)]
+
+
+@case
+def tensordict(torch: Any, rng: np.random.RandomState) -> list[Any]:
+    """Trees of tensors: stacked, indexed, split and mapped, a module that reads keys, and files on disk."""
+    import tempfile
+
+    from tensordict import TensorDict, lazy_stack
+    from tensordict.nn import TensorDictModule, TensorDictSequential
+
+    def tree() -> Any:
+        return TensorDict({"a": normal(torch, rng, 4, 3), "b": {"c": normal(torch, rng, 4, 2, 5)}}, batch_size=[4])
+
+    first, second = tree(), tree()
+    both = torch.stack([first, second], 1)
+    parts = [both, both[1:3, 0], both.reshape(8), torch.cat([first, second]), lazy_stack([first, second]).contiguous()]
+    parts += [(first + second).apply(lambda x: x.sin()), first.split(2)[1], both.gather(1, torch.zeros(4, 1).long())]
+    layer = filled(torch, torch.nn.Linear(3, 3), rng)
+    modules = [TensorDictModule(layer, ["a"], ["h"]), TensorDictModule(torch.tanh, ["h"], [("b", "d")])]
+    found = TensorDictSequential(*modules)(first.clone())
+    found["b", "d"].square().sum().backward()
+    parts.append(found.detach())
+    with tempfile.TemporaryDirectory() as folder:
+        first.memmap(folder)
+        parts.append(TensorDict.load_memmap(folder))
+    return [leaf for part in parts for _, leaf in sorted(part.flatten_keys().items())] + [layer.weight.grad]
+
+
+@case
+def tensordict__functional(torch: Any, rng: np.random.RandomState) -> list[Any]:
+    """Weights as a TensorDict: swapped into a module, and an ensemble of three by vmap over them, with gradients."""
+    from tensordict import TensorDict, from_module
+
+    x = normal(torch, rng, 4, 3)
+    layers = [filled(torch, torch.nn.Linear(3, 2), rng) for _ in range(3)]
+    weights = TensorDict.from_modules(*layers, as_module=False, lazy_stack=False)
+    module = layers[0]
+
+    def call(weights: Any, x: Any) -> Any:
+        with weights.to_module(module):
+            return module(x)
+
+    outputs = torch.vmap(call, (0, None))(weights, x)
+    outputs.square().mean().backward()
+    doubled = from_module(layers[1]).data * 2
+    mapped = torch.vmap(lambda row: row.apply(lambda leaf: leaf.cumsum(0)))(TensorDict({"a": x}, batch_size=[4]))
+    gradients = [leaf.grad for _, leaf in sorted(weights.items())]
+    return [outputs, *gradients, call(doubled, x), mapped["a"]]

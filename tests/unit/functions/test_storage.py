@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.errors import ArgumentError, GraphError, UnsupportedError
+from tallow.errors import ArgumentError, DeviceError, GraphError, UnsupportedError
 from tallow.functions.storage import UntypedStorage
 
 
@@ -86,6 +86,23 @@ def test_a_file_is_mapped(tmp_path: Path) -> None:
     assert path.read_bytes()[0] == 7
     with pytest.raises(ArgumentError, match="bytes"):
         UntypedStorage.from_file(path, nbytes=17)
+
+
+@pytest.mark.cpu("maps a file to memory")
+@pytest.mark.native
+def test_a_tensor_over_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    x = tl.from_file(path, shared=True, size=4, dtype=tl.float64)
+    x.copy_(tl.tensor([1.0, 2.0, 3.0, 4.0]))
+    assert np.fromfile(path).tolist() == [1, 2, 3, 4]
+    own = tl.from_file(path, size=3, dtype=tl.float64)
+    own[0] = 9
+    assert own.tolist() == [9, 2, 3]
+    assert np.fromfile(path)[0] == 1
+    with pytest.raises(FileNotFoundError):
+        tl.from_file(tmp_path / "missing", size=1)
+    with pytest.raises(DeviceError, match="on cpu, not on meta"):
+        tl.from_file(path, size=1, device="meta")
 
 
 def _fill(tensor: tl.Tensor) -> None:

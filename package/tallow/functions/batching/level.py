@@ -20,6 +20,7 @@ from tallow.functions.batching.tensors import (
     BatchError,
     aligned,
     batched,
+    element_of,
     in_batches,
     in_levels,
     innermost,
@@ -72,7 +73,7 @@ class Level:
 
     def made(self, parts: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """Return tensors whose first dim is the batch dim as batches; those whose dim is None as they are."""
-        return [x if dim is None else batched(x, self) for x, dim in zip(parts, dims, strict=True)]
+        return [x if dim is None else element_of(x, self) for x, dim in zip(parts, dims, strict=True)]
 
     def op(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Return the result of an op; NotImplemented if no argument is batched."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tallow import devices
 from tallow.core.tensor import Tensor
-from tallow.errors import TallowError, UnsupportedError
+from tallow.errors import ArgumentError, TallowError, UnsupportedError
 from tallow.tape.graph import Node, Output
 
 if TYPE_CHECKING:
@@ -179,6 +179,34 @@ def batched(value: Tensor, level: Level) -> Batched:
     result: Batched = _new(Batched)
     result.array = BatchedArray(value, level)
     return result
+
+
+def holds_tensors(x: Any) -> bool:
+    """Return whether an object holds tensors and maps them itself, by the methods that PyTorch's vmap calls.
+
+    TensorDict has those methods: `_add_batch_dim` and `_maybe_remove_batch_dim`, beside `shape` and `permute`.
+    """
+    return hasattr(x, "_add_batch_dim")
+
+
+def element_of(value: Any, level: Level) -> Any:
+    """Return one element of a tensor, or of an object that holds tensors, whose first dim is the batch dim."""
+    return value._add_batch_dim(in_dim=0, vmap_level=level) if holds_tensors(value) else batched(value, level)
+
+
+def batch_of(element: Any, level: Level, dim: int | None) -> Any:
+    """Return the batch of which a result of a function is one element, with the batch dim at `dim`; None for neither.
+
+    Raises: ArgumentError if `dim` is None and the result differs between the elements.
+    """
+    if holds_tensors(element):
+        options = {"vmap_level": level, "batch_size": level.size, "out_dim": dim}
+        return element if dim is None else element._maybe_remove_batch_dim("vmap", **options)
+    is_batched = isinstance(element, Batched) and element.level is level
+    if dim is None and is_batched:
+        raise ArgumentError("vmap: out_dims is None for a result that differs between the elements")
+    value = element.value if is_batched else element if dim is None else repeated(element, level.size)
+    return value if not dim else value.movedim(0, dim)
 
 
 def in_levels(x: Tensor, levels: Sequence[Level]) -> Tensor:

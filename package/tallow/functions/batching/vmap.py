@@ -11,7 +11,7 @@ from tallow.core.tensor import Tensor
 from tallow.core.trees import filled, leaves
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.functions.batching.level import Level
-from tallow.functions.batching.tensors import Batched, repeated
+from tallow.functions.batching.tensors import batch_of, holds_tensors
 from tallow.ops.joining import cat
 from tallow.random import default_generator
 from tallow.tape.modes import is_exporting
@@ -72,15 +72,10 @@ def _run(func: Callable[..., Any], level: Level, args: tuple[Any, ...], kwargs: 
     """Call a function with a batch, and return its results with their new dims."""
     with level:
         result = func(*args, **kwargs)
-    if not all(isinstance(y, Tensor) for y in leaves(result)):
+    results = leaves(result)
+    if not all(isinstance(y, Tensor) or holds_tensors(y) for y in results):
         raise ArgumentTypeError("vmap: the function must return tensors")
-    outputs = []
-    for y, dim in zip(leaves(result), _spread(out_dims, result), strict=True):
-        is_batched = isinstance(y, Batched) and y.level is level
-        if dim is None and is_batched:
-            raise ArgumentError("vmap: out_dims is None for a result that differs between the elements")
-        value = y.value if is_batched else y if dim is None else repeated(y, level.size)
-        outputs.append(value if not dim else value.movedim(0, dim))
+    outputs = [batch_of(y, level, dim) for y, dim in zip(results, _spread(out_dims, result), strict=True)]
     return filled(result, outputs)
 
 
@@ -94,8 +89,10 @@ def _joined(chunks: Sequence[Any], out_dims: Any) -> Any:
     return filled(chunks[0], joined)
 
 
-def _to_front(x: Tensor, dim: int) -> Tensor:
+def _to_front(x: Any, dim: int) -> Any:
     """Return a view with the dim in front; without a history, if there is none, so that the function may change it."""
+    if holds_tensors(x):
+        return x.permute(dim % x.ndim, *(i for i in range(x.ndim) if i != dim % x.ndim)) if dim else x
     x = x if x.requires_grad or is_exporting() else x.detach()  # the argument of a graph may require one
     return x.movedim(dim, 0) if dim else x
 
@@ -116,7 +113,7 @@ def _batch_size(parts: Sequence[Any], dims: Sequence[int | None]) -> int:
     for x, dim in zip(parts, dims, strict=True):
         if dim is None:
             continue
-        if not isinstance(x, Tensor) or not -x.ndim <= dim < x.ndim:
+        if not (isinstance(x, Tensor) or holds_tensors(x)) or not -x.ndim <= dim < x.ndim:
             what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__
             raise ArgumentError(f"vmap: cannot take elements along dim {dim} of {what}", hint="pass None in in_dims")
         sizes.add(x.shape[dim])

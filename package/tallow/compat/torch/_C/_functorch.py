@@ -6,19 +6,25 @@ from typing import Any
 
 from tallow.compat.absent import absent
 from tallow.core.tensor import Tensor
+from tallow.functions.batching.level import Level
+from tallow.functions.batching.tensors import batch_of, batched
 from tallow.tape.modes import mode
 
-_HINT = "use torch.func.vmap"
-_add_batch_dim, _remove_batch_dim, _vmap_increment_nesting, _vmap_decrement_nesting, _unwrap_batched = (
-    absent(f"torch._C._functorch.{name}", _HINT)
-    for name in (
-        "_add_batch_dim",
-        "_remove_batch_dim",
-        "_vmap_increment_nesting",
-        "_vmap_decrement_nesting",
-        "_unwrap_batched",
-    )
+_vmap_increment_nesting, _vmap_decrement_nesting, _unwrap_batched = (
+    absent(f"torch._C._functorch.{name}", "use torch.func.vmap")
+    for name in ("_vmap_increment_nesting", "_vmap_decrement_nesting", "_unwrap_batched")
 )
+
+
+def _add_batch_dim(tensor: Tensor, in_dim: int, level: Level) -> Tensor:
+    """Return one element of a batch. The level is that which `vmap` gives an object that holds tensors."""
+    return batched(tensor.movedim(in_dim, 0), level)
+
+
+def _remove_batch_dim(tensor: Tensor, level: Level, batch_size: int, out_dim: int) -> Tensor:
+    """Return the batch of which a tensor is one element."""
+    result: Tensor = batch_of(tensor, level, out_dim)
+    return result
 
 
 def is_batchedtensor(tensor: Any) -> bool:

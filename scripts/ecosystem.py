@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Write docs/ecosystem.md: the packages for PyTorch that were tried on tallow, and what came of it.
 
-    scripts/ecosystem.py [--results FOLDER]
+    scripts/ecosystem.py [--results FOLDER] [--checkouts FOLDER]
 
 Each package of tests/compat/ecosystem is imported in a process of its own, and its cases are computed with PyTorch and
-tallow. Results go to a folder; those that are there already are not computed again.
+tallow. Results go to a folder; those that are there already are not computed again. The programs of
+tests/compat/checkouts run if `--checkouts` names a folder with `examples` (github.com/pytorch/examples) and `minGPT`
+(github.com/karpathy/minGPT); they need gymnasium, matplotlib and six too. Without it, their part of the page stays.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ from pathlib import Path
 from fetch_packages import ECOSYSTEM, fetch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "compat"))
+from checkouts import compare
+from checkouts.compare import RTOL as PRINTED_RTOL
+from checkouts.programs import PROGRAMS
 from comparison import CASES, NOISE, RTOL, difference
 from packages import load_ecosystem
 
@@ -33,11 +38,8 @@ DISTRIBUTIONS = {
     "open_clip": "open-clip-torch",
     "pyro": "pyro-ppl",
 }
-# Packages without a case; their cases are elsewhere in the tests, or need weights from the Hub.
-IMPORTED = (
-    *("accelerate", "encodec", "fastai.basics", "peft", "pytorch_lightning", "rwkv.model", "sentence_transformers"),
-    *("tensordict", "transformers"),
-)
+# Packages without a case: torchaudio, which encodec needs, has compiled parts; the other is an older name of lightning.
+IMPORTED = ("encodec", "pytorch_lightning")
 IMPORT = "import tallow.compat, importlib, sys; tallow.compat.install_torch(); importlib.import_module(sys.argv[1])"
 HEAD = """# Packages
 
@@ -51,6 +53,18 @@ that, and each run of the tests does for some packages. `scripts/ecosystem.py` w
 
 | package | version | run | result |
 | --- | --- | --- | --- |
+"""
+PROGRAMS_TITLE = "## Programs of repositories"
+PROGRAMS_HEAD = f"""{PROGRAMS_TITLE}
+
+Programs of [pytorch/examples](https://github.com/pytorch/examples) and
+[minGPT](https://github.com/karpathy/minGPT) run unchanged on small made-up data, with the weights and draws that
+PyTorch gets. "equal" means that all lines they print agree, their numbers to {PRINTED_RTOL:g}. The processes of
+mnist_hogwild race, so only their end counts. Not run: language_translation and snli need torchtext, which has ended;
+the programs of the folder `distributed` need several devices; vision_transformer is gone.
+
+| program | arguments | result |
+| --- | --- | --- |
 """
 
 
@@ -102,15 +116,29 @@ def page(packages: Path, results: Path) -> str:
     return HEAD.format(rtol=RTOL, noise=NOISE, equal=equal, **numbers) + "\n".join(lines) + "\n"
 
 
+def programs(packages: Path, checkouts: Path) -> str:
+    """Return the part of the page about programs."""
+    lines = []
+    for program in PROGRAMS:
+        reason = compare.difference(program, checkouts, str(packages))
+        result = f"**{reason:.80}**" if reason else "equal" if program.compared else "runs"
+        lines.append(f"| {compare.name_of(program)} | {program.arguments} | {result} |")
+    return PROGRAMS_HEAD + "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description="Write docs/ecosystem.md.")
     parser.add_argument("--results", type=Path, help="a folder for the results; a temporary one by default")
-    given = parser.parse_args().results
+    parser.add_argument("--checkouts", type=Path, help="a folder with checkouts of pytorch/examples and minGPT")
+    given = parser.parse_args()
     load_ecosystem()
+    packages, path = fetch(ECOSYSTEM), ROOT / "docs" / "ecosystem.md"
+    _, title, kept = path.read_text(encoding="utf-8").partition(PROGRAMS_TITLE)
     with tempfile.TemporaryDirectory() as temporary:
-        text = page(fetch(ECOSYSTEM), given or Path(temporary))
-    (ROOT / "docs" / "ecosystem.md").write_text(text, encoding="utf-8")
+        text = page(packages, given.results or Path(temporary))
+    rest = programs(packages, given.checkouts) if given.checkouts else title + kept
+    path.write_text(text + "\n" + rest if rest else text, encoding="utf-8")
 
 
 if __name__ == "__main__":

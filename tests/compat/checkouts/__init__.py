@@ -1,0 +1,1 @@
+"""Programs of public repositories, run unchanged from a folder with their checkouts."""

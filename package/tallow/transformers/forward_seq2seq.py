@@ -21,6 +21,7 @@ from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from tallow.transformers.forward_common import Options, check_mask, embeddings, one_input, placeholder_ids
+from tallow.transformers.generation.whisper import WhisperGenerationMixin
 from tallow.transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 
 
@@ -210,7 +211,7 @@ class TextSeq2SeqModelForward(TextSeq2SeqForward):
     output_class = Seq2SeqModelOutput
 
 
-class SpeechForward(Seq2SeqForward):
+class SpeechForward(WhisperGenerationMixin, Seq2SeqForward):
     """Whisper."""
 
     main_input_name = "input_features"

@@ -8,6 +8,7 @@ Source:  Radford et al. 2022, arXiv:2212.04356, section 4.5; https://github.com/
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -64,6 +65,19 @@ class TimestampRules:
         self.first_time = tokenizer.timestamp_begin
         self.begin = begin
         self.latest_first = self.first_time + round(max_initial_s / SECONDS_PER_TIMESTAMP) if max_initial_s else None
+
+    @classmethod
+    def of_ids(cls, eot: int, no_timestamps: int, begin: int, latest: int | None) -> Self:
+        """Return the rules for a vocabulary whose times follow `no_timestamps`.
+
+        Args:
+            eot: the end of a text.
+            latest: the place of the latest first time among them; None means any.
+        """
+        rules = cls.__new__(cls)
+        rules.eot, rules.no_timestamps, rules.first_time, rules.begin = eot, no_timestamps, no_timestamps + 1, begin
+        rules.latest_first = None if latest is None else rules.first_time + latest
+        return rules
 
     def __call__(self, logits_BV: Floats, rows: Rows) -> None:
         logits_BV[:, self.no_timestamps] = -np.inf

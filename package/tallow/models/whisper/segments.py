@@ -78,16 +78,12 @@ def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer, *, 
     Args:    whole: make those tokens a segment too, up to the window's end; the next window starts there
     """
     begin, tokens = tokenizer.timestamp_begin, result.tokens
-    is_time = [token >= begin for token in tokens]
-    ended = is_time[-2:] == [False, True]
-    cuts = [i for i in range(1, len(tokens)) if is_time[i - 1] and is_time[i]]
+    cuts, ended = cut_places(tokens, begin)
     if not cuts:
         times = [token - begin for token in tokens if token >= begin]
         length_s = times[-1] * SECONDS_PER_TIMESTAMP if times and times[-1] else place.size / FRAMES_PER_SECOND
         only = _segment(tokens, place.offset_s, place.offset_s + length_s, result, place, tokenizer)
         return Split([only], place.seek + place.size, ended)
-    if ended:
-        cuts.append(len(tokens))
     segments = []
     for first, last in zip([0, *cuts], cuts, strict=False):
         part = tokens[first:last]
@@ -101,6 +97,17 @@ def split(result: DecodingResult, place: Place, tokenizer: WhisperTokenizer, *, 
         return Split(segments, place.seek + place.size, ended)
     seek = place.size if ended else (tokens[cuts[-1] - 1] - begin) * FRAMES_PER_TIMESTAMP
     return Split(segments, place.seek + seek, ended)
+
+
+def cut_places(tokens: Sequence[int], begin: int) -> tuple[list[int], bool]:
+    """Return the places in a window's tokens where segments end, and whether there is no speech after the last one.
+
+    Args:    begin: the first token of a time
+    """
+    is_time = [token >= begin for token in tokens]
+    ended = is_time[-2:] == [False, True]
+    cuts = [i for i in range(1, len(tokens)) if is_time[i - 1] and is_time[i]]
+    return [*cuts, len(tokens)] if cuts and ended else cuts, ended
 
 
 def _segment(

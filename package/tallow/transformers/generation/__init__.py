@@ -26,6 +26,7 @@ HOMES = {
         "validate_stopping_criteria"
     ),
     "streamers": "AsyncTextIteratorStreamer BaseStreamer TextIteratorStreamer TextStreamer",
+    "whisper": "WhisperGenerationMixin WhisperTimeStampLogitsProcessor",
     "watermarking": (
         "BaseWatermarkingConfig SynthIDTextWatermarkLogitsProcessor SynthIDTextWatermarkingConfig "
         "WatermarkLogitsProcessor WatermarkingConfig"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from tallow.random import default_generator
 from tallow.tape.modes import no_grad
 from tallow.transformers.generation import lists
 from tallow.transformers.generation.assisted import assisted_texts
-from tallow.transformers.generation.configuration_utils import FILE, OUTPUTS, GenerationConfig, GenerationMode
+from tallow.transformers.generation.configuration_utils import OUTPUTS, GenerationConfig, GenerationMode
 from tallow.transformers.generation.logits_process import OF_BATCHES, RowProcessor
 from tallow.transformers.generation.openings import open_steps
 from tallow.transformers.generation.outputs import (
@@ -45,18 +43,8 @@ class GenerationMixin:
     """
 
     config: Any
-    folder: Path | None
-
-    @cached_property
-    def generation_config(self) -> GenerationConfig:
-        """The entries that hold where a call of `generate` says nothing, from `generation_config.json` of the model's
-        folder, or else from its config. They can be set.
-        """
-        folder = getattr(self, "folder", None)
-        if folder is not None and (Path(folder) / FILE).is_file():
-            config: GenerationConfig = GenerationConfig.from_pretrained(Path(folder))
-            return config
-        return GenerationConfig.from_model_config(self.config)
+    generation_config: Any
+    keeps_rows: ClassVar[bool] = False  # texts that have ended stay in the batch
 
     def generate(
         self,
@@ -169,9 +157,17 @@ class GenerationMixin:
             pad=request.pad if request.end else None,
             streamer=streamer,
             # Those who look at whole batches see texts that have ended, as in transformers.
-            keeps_rows=streamer is not None or bool(records.wanted) or not plain or _is_per_row(all_processors),
+            keeps_rows=self.keeps_rows
+            or streamer is not None
+            or bool(records.wanted)
+            or not plain
+            or _is_per_row(all_processors),
             records=records,
         )
+
+    def _open_steps(self, request: Request, copies: int, wanted: Collection[str]) -> tuple[Steps, list[list[int]]]:
+        """Return the steps of a call, as `open_steps`; for models with other ones."""
+        return open_steps(self, request, copies, wanted)
 
     def _sample(self, request: Request, plan: Plan, draft: tuple[Any, Any] | None) -> Any:
         copies = request.config.num_return_sequences
@@ -179,7 +175,7 @@ class GenerationMixin:
         if draft is not None and assisted_texts(self, request, plan, prompts, *draft):
             steps = None
         else:
-            steps, first = open_steps(self, request, copies, plan.records.wanted)
+            steps, first = self._open_steps(request, copies, plan.records.wanted)
             expands = 1 if len(first) == len(prompts) else copies
             sample_texts(steps, prompts, plan, first, expands)
         if plan.streamer is not None:
@@ -199,7 +195,7 @@ class GenerationMixin:
             draws=draws,
         )
         prompts = [Text(row) for row in request.ids.tolist()]
-        steps, first = open_steps(self, request, config.num_beams, plan.records.wanted)
+        steps, first = self._open_steps(request, config.num_beams, plan.records.wanted)
         found = beam_texts(steps, prompts, plan, beams, first)
         best = [(group, each) for group, texts in enumerate(found) for each in texts[: config.num_return_sequences]]
         # As in transformers, where the padding token 0 counts as none.

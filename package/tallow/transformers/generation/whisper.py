@@ -165,10 +165,10 @@ class WhisperGenerationMixin(GenerationMixin):
             prompts = [[*before, *start] for start in starts]
             options = {**rest, "logits_processor": logits_processor}
             if config.return_dict_in_generate and not timestamps:
-                return self._write(features, config, prompts, timestamps, options)
+                return self._texts_of(features, config, prompts, timestamps, options)
             lengths = _frames(features, attention_mask)
             segments = [
-                self._segments(features[i : i + 1, :, :length], config, prompts[i], timestamps, options)
+                self._segments_of(features[i : i + 1, :, :length], config, prompts[i], timestamps, options)
                 for i, length in enumerate(lengths)
             ]
         rows = [[token for segment in each for token in segment["tokens"].tolist()] for each in segments]
@@ -182,7 +182,7 @@ class WhisperGenerationMixin(GenerationMixin):
             return super()._open_steps(request, copies, wanted)
         return SpeechSteps(self, encode(self, request.source)), request.ids.tolist()  # type: ignore[arg-type]
 
-    def _write(
+    def _texts_of(
         self,
         features: Tensor,
         config: GenerationConfig,
@@ -217,7 +217,7 @@ class WhisperGenerationMixin(GenerationMixin):
         finally:
             self.generation_config = settings
 
-    def _segments(
+    def _segments_of(
         self,
         features: Tensor,
         config: GenerationConfig,
@@ -230,7 +230,7 @@ class WhisperGenerationMixin(GenerationMixin):
         while seek < features.shape[-1]:
             part = features[:, :, seek : seek + window]
             size = part.shape[-1]
-            written = self._write(F.pad(part, (0, window - size)), config, [prompt], timestamps, options)
+            written = self._texts_of(F.pad(part, (0, window - size)), config, [prompt], timestamps, options)
             ids = written.sequences if hasattr(written, "sequences") else written
             tokens = _without_end(ids[0, len(prompt) :].tolist(), config)
             found, read = _cut(tokens, _first_time(config, self.config.vocab_size), size)

@@ -23,7 +23,7 @@ from tallow.io.model_folder import DESCRIPTIONS
 from tallow.io.whole_folder import aside
 from tallow.lazy_names import names_of
 
-__all__ = ["download_options", "local_folder", "local_model"]
+__all__ = ["download_options", "local_folder", "local_model", "local_settings"]
 
 __getattr__, __dir__ = names_of(__name__)
 
@@ -84,6 +84,12 @@ def local_model(name: str | Path, *, revision: str | None = None, token: str | N
     return local_folder(name, revision=revision, token=token)
 
 
+def local_settings(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:
+    """Return the local folder for `name` as `local_folder` does, after downloading all but the weights."""
+    folder = _present(name)
+    return _fetch(str(name), DESCRIPTIONS, revision, token) if folder is None else folder
+
+
 def local_folder(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:
     """Return the local folder for `name`, after downloading the Hub repository of that name if necessary.
 
@@ -94,6 +100,20 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
 
     Raises:  HubError if neither exists, or the Hub refuses access or cannot be reached; MissingPackageError
     """
+    if (folder := _present(name)) is not None:
+        return folder
+    repository = str(name)
+    for weights in WEIGHTS:
+        folder = _fetch(repository, [*DESCRIPTIONS, *weights], revision, token)
+        if any(next(folder.rglob(pattern), None) for pattern in weights):
+            return folder
+    files = _gguf_files(repository, revision, token)
+    hint = f"pass one of its GGUF files: {repository}:{files[0]}" if files else "check its files on the Hub"
+    raise HubError(f"{repository} has neither safetensors nor pytorch_model.bin", hint)
+
+
+def _present(name: str | Path) -> Path | None:
+    """Return the folder of this name; None for a repository.  Raises: HubError for what is neither"""
     path = Path(name).expanduser()
     if path.is_dir():
         return path
@@ -103,16 +123,9 @@ def local_folder(name: str | Path, *, revision: str | None = None, token: str | 
     if (former := aside(path)).is_dir():
         hint = f"put the former folder back, which is whole: mv {former} {path}; the next save to it does so too"
         raise HubError(f"{path} is missing: a process was killed while it replaced the folder", hint)
-    repository = str(name)
-    if not REPOSITORY.fullmatch(repository):
-        raise HubError(f"folder not found: {repository}", hint="pass a model's folder, or owner/repository on the Hub")
-    for weights in WEIGHTS:
-        folder = _fetch(repository, [*DESCRIPTIONS, *weights], revision, token)
-        if any(next(folder.rglob(pattern), None) for pattern in weights):
-            return folder
-    files = _gguf_files(repository, revision, token)
-    hint = f"pass one of its GGUF files: {repository}:{files[0]}" if files else "check its files on the Hub"
-    raise HubError(f"{repository} has neither safetensors nor pytorch_model.bin", hint)
+    if not REPOSITORY.fullmatch(str(name)):
+        raise HubError(f"folder not found: {name!s}", hint="pass a model's folder, or owner/str(name) on the Hub")
+    return None
 
 
 def _fetch_file(repository: str, file: str, revision: str | None, token: str | None) -> Path:

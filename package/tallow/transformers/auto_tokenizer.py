@@ -14,7 +14,7 @@ from tallow.errors import ArgumentTypeError
 from tallow.lazy_names import missing
 from tallow.text.tokenizer_classes import class_name, known_name
 from tallow.transformers.tokenization import PreTrainedTokenizerFast
-from tallow.transformers.tokenization_files import Where, read_files, settings_of
+from tallow.transformers.tokenization_files import Where, download_of, read_files, settings_of
 
 # The modules of classes with methods of their own.
 OWN = {"WhisperTokenizer": "tallow.transformers.tokenization_whisper"}
@@ -67,7 +67,7 @@ class AutoTokenizer:
 
         Raises:  HubError if there is neither folder nor repository; TokenizerError for malformed files
         """
-        where = Where(revision, token, subfolder, gguf_file)
+        where = Where(revision, token, subfolder, gguf_file, download_of(kwargs))
         settings = settings_of(kwargs)
         kind = None if tokenizer_type is None else class_name(None, tokenizer_type, has_bytes=False)
         files = read_files(pretrained_model_name_or_path, settings, kind, where)

@@ -18,7 +18,7 @@ from tallow.errors import ArgumentError, CheckpointError, InvalidKeyError, Missi
 from tallow.io.atomic import atomic_write
 from tallow.text.tokenizer_files import read_object
 from tallow.transformers.tensor_types import TensorType, converted
-from tallow.transformers.tokenization_files import Where, read_where
+from tallow.transformers.tokenization_files import DOWNLOAD, Where, download_of, read_where
 from tallow.transformers.uploads import upload
 
 FILE, NESTED, CONFIG = "preprocessor_config.json", "processor_config.json", "config.json"
@@ -138,7 +138,9 @@ class Preprocessor:
 
         Raises:  CheckpointError if there is no file with settings; HubError
         """
-        folder = read_where(pretrained_model_name_or_path, Where(revision, token, subfolder))
+        folder = read_where(
+            pretrained_model_name_or_path, Where(revision, token, subfolder, download=download_of(kwargs))
+        )
         return cls.from_dict(read_settings(folder, cls.nested), **only_settings(kwargs))
 
     @classmethod
@@ -194,5 +196,5 @@ def read_settings(folder: Path, nested: str) -> dict[str, Any]:
 
 def only_settings(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` that are settings."""
-    neutral = ("use_fast", "backend", "trust_remote_code", "cache_dir", "local_files_only", "force_download")
+    neutral = ("use_fast", "backend", *DOWNLOAD)
     return {name: value for name, value in kwargs.items() if name not in neutral}

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
 from tallow.errors import ArgumentError, TokenizerError
-from tallow.hub import local_folder
+from tallow.hub import local_model, local_settings
 from tallow.io.atomic import atomic_write
 from tallow.io.gguf import GGUF
 from tallow.lazy_names import missing
@@ -23,13 +23,15 @@ from tallow.text.tokenizer_classes import CLASSES, INPUTS, TokenizerClass
 from tallow.text.tokenizer_conversion import BLANK, WORDS, read_merges, read_words
 from tallow.text.tokenizer_files import read_ids, read_object
 from tallow.text.tokenizer_folder import CONFIG, FILE, TEMPLATE, Legacy, TokenizerFiles, complete, read_folder
+from tallow.transformers.downloads import find_folder
 from tallow.transformers.padding import NO_LIMIT, side_of
 from tallow.transformers.special_tokens import EXTRA, FORMER_EXTRA, SpecialTokens, entry_of
 
 PLAIN = "TokenizersBackend"  # the name of a class without steps of its own, in transformers' files
 ENDS = ("add_bos_token", "add_eos_token")
 # Arguments of `from_pretrained` that choose between implementations, of which there is one here.
-NEUTRAL = frozenset({"use_fast", "trust_remote_code", "config", "verbose", "from_slow"})
+NEUTRAL = frozenset({"use_fast", "config", "verbose", "from_slow"})
+DOWNLOAD = frozenset({"cache_dir", "local_files_only", "force_download", "proxies", "trust_remote_code"})
 
 
 def library() -> ModuleType:
@@ -100,11 +102,12 @@ class FileMethods(SpecialTokens):
             token: Hub token, for repositories that require one.
             subfolder: the folder in the repository.
             gguf_file: read the tokenizer of this GGUF file instead.
-            kwargs: entries that replace those of `tokenizer_config.json`, such as `padding_side` or `bos_token`.
+            kwargs: entries that replace those of `tokenizer_config.json`, such as `padding_side` or `bos_token`; and
+                `cache_dir`, `local_files_only` and `force_download`, for the Hub.
 
         Raises:  HubError if there is neither folder nor repository; TokenizerError for malformed files
         """
-        where = Where(revision, token, subfolder, gguf_file)
+        where = Where(revision, token, subfolder, gguf_file, download_of(kwargs))
         settings = settings_of(kwargs)
         files = read_files(pretrained_model_name_or_path, settings, cls.kind, where)
         return cls._of_files(files, settings, str(pretrained_model_name_or_path))
@@ -290,6 +293,7 @@ class Where(NamedTuple):
     token: str | None = None
     subfolder: str = ""
     gguf_file: str | None = None
+    download: Mapping[str, Any] = {}
 
 
 def read_files(name: str | Path, settings: Mapping[str, Any], kind: str | None, where: Where) -> TokenizerFiles:
@@ -297,9 +301,14 @@ def read_files(name: str | Path, settings: Mapping[str, Any], kind: str | None, 
 
     Args:  kind: the class, as in `tokenizer_classes.CLASSES`; None for that which the folder names
     """
-    path = read_where(name, where)
-    if where.gguf_file is not None or path.suffix == ".gguf":
-        file = GGUF(path if where.gguf_file is None else path / where.gguf_file)
+    if where.gguf_file is None:
+        path = read_where(name, where)
+    elif Path(name).expanduser().exists():
+        path = read_where(name, where) / where.gguf_file
+    else:
+        path = local_model(f"{name}:{where.gguf_file}", revision=where.revision, token=where.token)
+    if path.suffix == ".gguf":
+        file = GGUF(path)
         entries, config = tokenizer_entries(file.metadata, file.name)
         return TokenizerFiles(path, entries, config | dict(settings))
     return read_folder(path, settings=settings, named=kind)
@@ -307,15 +316,18 @@ def read_files(name: str | Path, settings: Mapping[str, Any], kind: str | None, 
 
 def read_where(name: str | Path, where: Where) -> Path:
     """Return the local folder or file for a name, after downloading it if necessary.  Raises: HubError"""
-    path = Path(name).expanduser()
-    if path.is_file():
-        return path
-    return local_folder(name, revision=where.revision, token=where.token) / where.subfolder
+    asked = {"revision": where.revision, "token": where.token, "subfolder": where.subfolder, **where.download}
+    return find_folder(name, asked, local_settings)[0]
+
+
+def download_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `from_pretrained` that say how files are downloaded."""
+    return {name: value for name, value in arguments.items() if name in DOWNLOAD}
 
 
 def settings_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` that are settings of the tokenizer, as the files have them."""
-    return {name: _setting(value) for name, value in arguments.items() if name not in NEUTRAL}
+    return {name: _setting(value) for name, value in arguments.items() if name not in NEUTRAL | DOWNLOAD}
 
 
 def _setting(value: Any) -> Any:

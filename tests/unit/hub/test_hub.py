@@ -15,7 +15,7 @@ import pytest
 
 from tallow import hub
 from tallow.errors import HubError, MissingPackageError
-from tallow.hub import in_browser, local_folder, local_model
+from tallow.hub import in_browser, local_folder, local_model, local_settings
 from tallow.hub.in_browser import Answer
 
 native = pytest.mark.native
@@ -115,6 +115,15 @@ def test_a_repository_is_fetched_once_and_no_more_of_it_than_needed(fake: FakeHu
     assert sorted(fake.fetched) == ["1_Pooling/config.json", "config.json", "model.safetensors"]
     assert local_folder("who/model") == folder
     assert len(fake.fetched) == 3
+
+
+@native
+def test_settings_are_fetched_without_weights(fake: FakeHub) -> None:
+    fake.repositories["who/words"] = {"tokenizer.json": b"{}", "vocab.txt": b"a"}
+    assert (local_settings("who/words") / "vocab.txt").read_bytes() == b"a"
+    fake.repositories["who/model"] = FILES
+    local_settings("who/model")
+    assert not any(name.endswith(".safetensors") for name in fake.fetched)
 
 
 @native

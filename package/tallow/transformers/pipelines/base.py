@@ -30,8 +30,9 @@ class Settings(NamedTuple):
     after: dict[str, Any]
 
     def updated(self, other: Settings) -> Settings:
-        """Return these arguments with those of a call, which replace them."""
-        return Settings(*({**mine, **its} for mine, its in zip(self, other, strict=True)))
+        """Return these arguments with those of a call, which replace them. A generation config replaces all of them."""
+        before, during, after = ({**mine, **its} for mine, its in zip(self, other, strict=True))
+        return Settings(before, other.during if "generation_config" in other.during else during, after)
 
 
 class Pipeline:

@@ -103,7 +103,10 @@ MENUS = {
     "Tensors and layers": CORE,
     "Models and files": ABOVE,
     "Keras": ("tallow.keras", *(f"tallow.keras.{name}" for name in KERAS)),
-    "transformers": ("tallow.transformers", "tallow.transformers.pipelines"),
+    "transformers": (
+        "tallow.transformers",
+        *(f"tallow.transformers.{name}" for name in ("generation", "logging", "pipelines", "utils")),
+    ),
     "sentence_transformers": ("tallow.sentence_transformers", "tallow.sentence_transformers.util"),
 }
 # The target of a link in Markdown, without its anchor.

@@ -120,6 +120,7 @@ UNUSED: dict[str, dict[str, str]] = {
     "the caller gives the same to all of them: a table of functions, a hook of a base class": {
         "transformers.pipelines.built_in.WordVectors.forward": "masks",
         "compat.packages.PackageFinder.find_spec": "path target",
+        "compat.own_models.OwnModelsFinder.find_spec": "path target",
         "compat.stand_in.TorchFinder.find_spec": "path target",
         "data.collate.collate_*": "collate_fn_map",
         "data.tables._Labels.add": "line",

@@ -22,6 +22,7 @@ from typing import Any, Self
 from tallow.compat.absent import absent_module
 from tallow.compat.absent_modules import ABSENT
 from tallow.compat.modules import MODULES, OWN
+from tallow.compat.own_models import install_own_models, uninstall_own_models
 from tallow.compat.packages import PackageFinder, uninstall_packages
 from tallow.compat.printing import print_as_tallow, print_as_torch
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
@@ -153,7 +154,7 @@ class TorchFinder(MetaPathFinder, Loader):
         uninstall_torch()
 
 
-def install_torch(*, replace: bool = False) -> TorchFinder:
+def install_torch(*, replace: bool = False, own_models: bool = False) -> TorchFinder:
     """Make `import torch` give tallow, and likewise every PyTorch submodule that tallow supports.
 
     It lasts until `uninstall_torch`, or the end of a block: `with install_torch(): import model`. Modules imported
@@ -164,6 +165,8 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
 
     Args:
         replace: replace PyTorch if it is imported already; modules that refer to it keep it.
+        own_models: let `import transformers`, `sentence_transformers` and `peft` give tallow's modules of these names
+            also where the packages are installed. Where they are not, they do in any case.
 
     Raises: GraphError if PyTorch is imported already, unless `replace`.
 
@@ -184,8 +187,9 @@ def install_torch(*, replace: bool = False) -> TorchFinder:
             hint="call install_torch() before the first `import torch`, or install_torch(replace=True)",
         )
     finder = TorchFinder(imported)
+    finder.replaced |= install_own_models(prefer=own_models)
     for name in imported:
-        del sys.modules[name]
+        sys.modules.pop(name, None)
     sys.meta_path.insert(0, finder)
     sys.meta_path.append(PackageFinder())
     print_as_torch()
@@ -197,6 +201,7 @@ def uninstall_torch() -> None:
     for finder in [finder for finder in sys.meta_path if isinstance(finder, TorchFinder)]:
         sys.meta_path.remove(finder)
         uninstall_packages()
+        uninstall_own_models()
         print_as_tallow()
         for name in _modules_of_torch():
             del sys.modules[name]

@@ -29,6 +29,10 @@ HOMES = {
     "configuration": "AutoConfig PreTrainedConfig PretrainedConfig",
     "modeling": "PreTrainedModel",
     "quantization_config": "BitsAndBytesConfig",
+    "utils": (
+        "is_datasets_available is_flash_attn_2_available is_flax_available is_sentencepiece_available "
+        "is_tf_available is_tokenizers_available is_torch_available is_vision_available"
+    ),
     "modeling_outputs": (
         "BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling "
         "BaseModelOutputWithPastAndCrossAttentions BaseModelOutputWithPoolingAndCrossAttentions "
@@ -68,13 +72,15 @@ HOMES = {
     "tokenization": "PreTrainedTokenizer PreTrainedTokenizerBase PreTrainedTokenizerFast TokenizersBackend",
     "tokenization_files": "AddedToken",
 }
-_MODULES = {home: f"tallow.transformers.{home}" for home in (*HOMES, "generation")}
+_MODULES = {home: f"tallow.transformers.{home}" for home in (*HOMES, "generation", "logging", "utils")}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
 # Names that follow from those of the architectures.
 _LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in MODELS}
 _LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.values()}
 _LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
 _LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
+
+__version__ = "5.23.0"  # whose names and results these are
 
 __all__ = list(_LAZY)
 

@@ -77,6 +77,7 @@ CLAIMS = {
     "ops": Claim("ops"),
     "perplexity": Claim("perplexity"),
     "products": Claim("products"),
+    "prompts": Claim("prompts"),
     "quantised": Claim("quantised"),
     "seq2seq": Claim("seq2seq"),
     "serve": Claim("serve", {"model": "model", "minutes": "minutes"}),

@@ -50,12 +50,14 @@ class Entry(NamedTuple):
     Attributes:
         accepts: a predicate over the arguments of `fn`, or None if `fn` accepts all arguments of the op.
         into: takes the arguments of `fn` and an array, to which it writes the value, or None.
+        describe: takes the arguments of `fn` and returns how it computes them, for `explain`, or None.
     """
 
     backend: str
     fn: Function
     accepts: Predicate | None
     into: Function | None = None
+    describe: Callable[..., str] | None = None
 
 
 Candidates = tuple[tuple[str, Function, Predicate | None], ...]
@@ -97,6 +99,7 @@ def kernel(
     *,
     round_like: int | None = None,
     into: Function | None = None,
+    describe: Callable[..., str] | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated function as the kernel of the op `name` for `backend`, replacing an earlier one.
 
@@ -109,11 +112,12 @@ def kernel(
             rounded to the dtype of the argument at this position.
         into: does the same, and writes the value to an array, its last argument, which may be the first one. Without
             it, `run_into` copies the value.
+        describe: returns how it computes the arguments, in a few words that `explain` prints; "" says no more.
     """
 
     def register(fn: F) -> F:
         called = fn if round_like is None else widening(fn, partial(run, name), round_like)
-        KERNELS[name, backend] = Entry(backend, called, accepts, into)
+        KERNELS[name, backend] = Entry(backend, called, accepts, into, describe)
         _candidates.clear()
         for limit in _limits.get(name, ()):
             limit.renew()
@@ -272,9 +276,15 @@ def explanation(name: str, device_type: str, args: tuple[Any, ...]) -> str:
     has_choice = False
     for backend in _preference(device_type):
         refusal = _refusal(name, backend, args)
-        lines.append(f"  {backend:<7} {refusal or ('not needed' if has_choice else 'chosen')}")
+        lines.append(f"  {backend:<7} {refusal or ('not needed' if has_choice else _chosen(name, backend, args))}")
         has_choice = has_choice or refusal is None
     return "\n".join(lines)
+
+
+def _chosen(name: str, backend: str, args: tuple[Any, ...]) -> str:
+    describe = KERNELS[name, backend].describe
+    how = describe(*args) if describe else ""
+    return f"chosen: {how}" if how else "chosen"
 
 
 def enabled() -> bool:

@@ -81,6 +81,14 @@ def test_special_numbers_stay_in_their_row_and_column() -> None:
     np.testing.assert_array_equal(rest, np.delete(np.delete(widen(expected), 3, 0), 39, 1))
 
 
+def test_explain_says_how_much_memory_is_packed(capsys: pytest.CaptureFixture[str]) -> None:
+    for rows in 512, 15:
+        kernels.explain("linear", halves(rows, 1024), halves(10, 1024), None)
+    many, few = capsys.readouterr().out.split("linear on cpu")[1:]
+    assert "native  chosen: by matrix tiles; 1 MiB of x are packed for the call, nothing of the weight" in many
+    assert "native  no: takes" in few
+
+
 @pytest.mark.threads
 def test_threads_compute_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     from tallow.kernels.bindings import threads

@@ -89,7 +89,7 @@ def _is_for_matmul(rows: int, weight: Array) -> bool:
     return rows > FEW_ROWS or weight.size < 2 * matmul.WORTH_A_CALL
 
 
-@kernel("linear", BACKEND, accepts=few_rows_or_float32)
+@kernel("linear", BACKEND, accepts=few_rows_or_float32, describe=tiles.describe_linear)
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     """Return x @ weight.T + bias in the dtype of x, the weight in float32 or half.
 

@@ -34,6 +34,15 @@ def are_for_tiles(x: Array, weight: Array, bias: Array | None) -> bool:
     return bias is None or (bias.dtype.kind in "fu" and bias.shape == (n,))
 
 
+def describe_linear(x: Array, weight: Array, bias: Array | None) -> str:
+    """Return that tiles compute `linear`, and the memory that it takes; "" if they do not."""
+    if not are_for_tiles(x, weight, bias):
+        return ""
+    n, k = weight.shape
+    packed = _packed_bytes(math.prod(x.shape[:-1]), k)
+    return f"by matrix tiles; {packed / 2**20:.2g} MiB of x are packed for the call, nothing of the weight"
+
+
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     """Return x @ weight.T + bias in bfloat16, with sums in float32; the weight is read where it is.
 

@@ -70,6 +70,16 @@ def test_a_row_has_the_same_bits_among_any_others() -> None:
         np.testing.assert_array_equal(linear(x[rows], weight), together[rows])
 
 
+def test_other_dtypes_and_few_rows_are_left_to_other_kernels() -> None:
+    x, weight, bias = halves(16, 32), halves(8, 32), halves(8)
+    taken = kernels.KERNELS["linear", "native"].accepts
+    assert taken is not None
+    assert taken(x, weight, bias)
+    wide = widen(bias).astype(np.float64)
+    for refused in (x[:15], weight, bias), (x, widen(weight), bias), (x, weight, wide), (x, weight, bias[:7]):
+        assert not taken(*refused)
+
+
 def test_special_numbers_stay_in_their_row_and_column() -> None:
     x, weight = halves(20, 50), halves(40, 50)
     expected = linear(x, weight)

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from tallow.dtypes import BF16, Array, widen
-from tallow.kernels.bindings.arrays import ITEM, new_memory
+from tallow.dtypes import BF16, HALVES, Array, widen
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, new_memory
 from tallow.kernels.bindings.threads import by_steps
 from tallow.kernels.library import OFFSET, POINTER, SIZE, function, has_function
 
@@ -25,21 +25,20 @@ PACKED = 4  # elements that are packed meanwhile
 
 
 def are_for_tiles(x: Array, weight: Array, bias: Array | None) -> bool:
-    """Return whether `linear` takes the arrays: bfloat16, of LEAST_ROWS rows and more, with any bias of floats."""
+    """Return whether `linear` takes the arrays: bfloat16, of LEAST_ROWS rows and more; the bias in float32 or half."""
     if not HAS_TILES or x.dtype != BF16 or weight.dtype != BF16 or x.ndim < 2 or weight.ndim != 2:
         return False
     n, k = weight.shape
     if x.shape[-1] != k or x.size < LEAST_ROWS * k or 0 in (n, k):
         return False
-    return bias is None or (bias.dtype.kind in "fu" and bias.shape == (n,))
+    return bias is None or (bias.dtype in (FLOAT32, *HALVES) and bias.shape == (n,))
 
 
 def describe_linear(x: Array, weight: Array, bias: Array | None) -> str:
     """Return that tiles compute `linear`, and the memory that it takes; "" if they do not."""
     if not are_for_tiles(x, weight, bias):
         return ""
-    n, k = weight.shape
-    packed = _packed_bytes(math.prod(x.shape[:-1]), k)
+    packed = _packed_bytes(math.prod(x.shape[:-1]), weight.shape[1])
     return f"by matrix tiles; {packed / 2**20:.2g} MiB of x are packed for the call, nothing of the weight"
 
 

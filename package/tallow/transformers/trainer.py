@@ -363,7 +363,7 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
         wanted = self.rules.accepts_loss_kwargs or self.compute_loss_func is not None
         if not wanted or not isinstance(samples[0], Mapping) or not isinstance(samples[0].get("labels"), Tensor):
             return None
-        shift = self.rules.is_causal
+        shift = self.rules.counts_next
         labels = [
             each["shift_labels"] if "shift_labels" in each else each["labels"][..., 1:] if shift else each["labels"]
             for each in samples

@@ -20,6 +20,8 @@ class LossRules(NamedTuple):
         label_names: those that are labels.
         accepts_loss_kwargs: its forward takes `num_items_in_batch`, the number of labels that the loss is divided by.
         is_causal: the label of a position is that of the next one.
+        counts_next: labels are counted without the first of each row, which no position predicts. As in transformers,
+            GPT-2's are counted with it.
         main_input: the name of the tokens, or of what is in their place.
     """
 
@@ -27,6 +29,7 @@ class LossRules(NamedTuple):
     label_names: list[str]
     accepts_loss_kwargs: bool
     is_causal: bool
+    counts_next: bool
     main_input: str
 
     @classmethod
@@ -41,12 +44,13 @@ class LossRules(NamedTuple):
         marks = ("start_positions", "end_positions") if "QuestionAnswering" in kind else ()
         labels = [name for name in arguments if "label" in name or name in marks]
         rest = any(each.kind == inspect.Parameter.VAR_KEYWORD for each in parameters.values())
-        config = getattr(inner, "config", None)
+        paired = getattr(getattr(inner, "config", None), "is_encoder_decoder", False)
         return cls(
             arguments,
             labels if label_names is None else label_names,
             bool(getattr(inner, "accepts_loss_kwargs", rest or "num_items_in_batch" in arguments)),
-            kind.endswith(("ForCausalLM", "LMHeadModel")) and not getattr(config, "is_encoder_decoder", False),
+            kind.endswith(("ForCausalLM", "LMHeadModel")) and not paired,
+            kind.endswith("ForCausalLM") and not paired,
             getattr(inner, "main_input_name", "input_ids"),
         )
 

@@ -10,7 +10,7 @@ import pytest
 from tests.transformers.both import both, both_raise
 from tests.transformers.folders import Folders
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, TallowWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -193,6 +193,17 @@ def test_draws_follow_the_seed_and_the_distribution(folders: Folders) -> None:
     expected = tallow.softmax(first.scores[0][0], -1).numpy()
     assert (expected > 0).sum() == 3
     np.testing.assert_allclose(shares, expected, atol=4 / np.sqrt(4 * 2000))  # four standard deviations at most
+
+
+def test_texts_end_with_the_context(folders: Folders) -> None:
+    import tallow
+    import tallow.transformers as tf
+
+    model = loaded(tf, "LlamaForCausalLM", folders("LlamaForCausalLM"))
+    length = model.context_length
+    with pytest.warns(TallowWarning, match="context"):
+        ids = model.generate(tallow.tensor(IDS[:1].tolist()), max_new_tokens=length, eos_token_id=None)
+    assert ids.shape[1] == length + 1  # the last token is not read
 
 
 def test_streams(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:

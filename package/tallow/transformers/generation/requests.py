@@ -211,7 +211,8 @@ def set_lengths(model: Any, request: Request) -> None:
     """Set max_length, which counts the prompt, and min_length.
 
     Raises:  ArgumentError if the prompt is as long as max_length
-    Warns:   TallowWarning where the length is transformers' default, and for lengths that exclude each other
+    Warns:   TallowWarning where the length is transformers' default, the context is shorter, or lengths exclude each
+             other
     """
     config, length = request.config, request.ids.shape[1]
     embedded = 0 if request.embeds is None else request.embeds.shape[1]
@@ -235,6 +236,11 @@ def set_lengths(model: Any, request: Request) -> None:
             f"generate: the prompt takes {length} tokens, max_length is {config.max_length} and counts them",
             hint="pass max_new_tokens",
         )
+    # The last token is never read, so it takes no position of the context.
+    room = getattr(model, "context_length", config.max_length) + 1 - embedded
+    if config.max_length > room > length:
+        warn(f"generate: texts end at {room} tokens, where the model's context does", TallowWarning)
+        config.max_length = room
     if config.min_length > config.max_length:
         warn(f"generate: min_length {config.min_length} is more than max_length {config.max_length}", TallowWarning)
 

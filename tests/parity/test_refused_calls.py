@@ -44,6 +44,7 @@ CALLS |= {
     "m.nn.functional.max_pool1d(m.zeros(1, 1, 4, dtype=m.bool), 2)": "not implemented for 'Bool'",
     "m.histc(m.tensor([1]), 3)": "not implemented for 'Long'",
     "m.tensor([1.5]) & m.tensor([1.5])": "not implemented for 'Float'",
+    "m.ldexp(2, m.tensor([1]))": "must be Tensor",
     "m.tensor([1.5]) << 1": "not implemented for 'Float'",
     "m.arange(3, dtype=m.bool)": "not implemented for 'Bool'",
     "m.rand(3, dtype=m.int64)": "not implemented for 'Long'",

@@ -314,3 +314,44 @@ def test_a_mode_sees_the_functions(m: Any) -> None:
     ] + ["b relu", "a relu"]
     assert (x + y).sum().item() == 6
     assert len(seen) == 8
+
+
+def test_a_parameter_of_a_subclass_keeps_its_class(m: Any) -> None:
+    class Tagged(m.Tensor):
+        pass
+
+    p = m.nn.Parameter(m.ones(2).as_subclass(Tagged))
+    assert type(p) is Tagged
+    assert isinstance(p, m.nn.Parameter)
+    assert p.is_leaf
+    assert p.requires_grad
+    assert not isinstance(m.ones(2).as_subclass(Tagged), m.nn.Parameter)
+    assert not isinstance(p, m.nn.parameter.UninitializedParameter)
+    layer = m.nn.Linear(2, 1, bias=False)
+    layer.weight = m.nn.Parameter(m.ones(1, 2).as_subclass(Tagged), requires_grad=False)
+    assert [type(q) for q in layer.parameters()] == [Tagged]
+    assert not layer.weight.requires_grad
+    (p * 3).sum().backward()
+    assert p.grad.tolist() == [3, 3]
+
+
+def test_a_parameter_of_a_class_that_detach_loses(m: Any) -> None:
+    class Lost(m.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = super().__torch_function__(func, types, args, kwargs)
+            return result.as_subclass(m.Tensor) if isinstance(result, m.Tensor) else result
+
+    with pytest.raises((RuntimeError, TypeError), match="requires that detach"):
+        m.nn.Parameter(m.ones(2).as_subclass(Lost))
+
+
+def test_parameters_on_meta_as_accelerate_makes_them(m: Any) -> None:
+    layer = m.nn.Linear(2, 3)
+    for name, p in list(layer._parameters.items()):
+        attributes = p.__dict__
+        attributes["requires_grad"] = p.requires_grad
+        layer._parameters[name] = type(p)(p.to("meta"), **attributes)
+    assert {p.device.type for p in layer.parameters()} == {"meta"}
+    with pytest.raises(TypeError, match="unexpected"):
+        m.nn.Parameter(m.ones(2), unknown=1)

@@ -79,6 +79,7 @@ class Tensor(Methods):
     _view: Fields | None = None
     _is_apart = False  # made by `.data`: its in-place writes are noted for its own array, see `tape.writes`
     _inference = False
+    _is_param = False  # of a subclass: it is a parameter all the same, see `nn.Parameter`
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _post_hooks: dict[int, Callable[[Tensor, Tensor], Any]] | None = None  # called with the leaf and the gradient
     _retained: RemovableHandle | None = None  # of a tensor that is no leaf and keeps its gradient

@@ -111,6 +111,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
 
     Dtypes:  that of a floating-point input for integers as other; else a common one
     """
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        raise ArgumentTypeError("ldexp: both operands must be Tensor, not a number", hint="tl.tensor(2.0)")
     if input.is_floating_point() and not other.is_floating_point():
         scaled: Tensor = apply(ldexp_op, input, other)
         return scaled

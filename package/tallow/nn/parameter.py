@@ -11,15 +11,35 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError
 
 
-class Parameter(Tensor):
+class _ParameterMeta(type):
+    """The class of Parameter, whose instances are also tensors of other subclasses that were made parameters."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (
+            cls is Parameter and isinstance(instance, Tensor) and instance._is_param
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A trainable tensor. A module that it is assigned to yields it from `parameters()`. It requires grad by default.
 
-    Args:    as torch.nn.Parameter
+    A tensor of a subclass keeps its class, and is a Parameter all the same.
+
+    Args:    as torch.nn.Parameter; `attributes` may have what `vars` of a parameter has, of which nothing is used
+    Raises:  ArgumentTypeError for anything but a Tensor, for other arguments, and for a subclass whose `detach` returns
+             another class
     """
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
+    _is_param = True
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True, **attributes: Any) -> Self:
         if data is not None and not isinstance(data, Tensor):
             raise ArgumentTypeError(f"Parameter of {type(data).__name__}", hint="pass a Tensor: tl.tensor(...)")
+        unknown = [name for name in attributes if name != "array" and not hasattr(Tensor, name)]
+        if unknown:
+            raise ArgumentTypeError(f"Parameter: unexpected keyword arguments {', '.join(unknown)}")
+        if cls is Parameter and data is not None and type(data).__module__.partition(".")[0] != "tallow":
+            return _as_parameter(data, requires_grad)
         return super().__new__(cls, *([] if data is None else [data]), requires_grad=requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
@@ -30,6 +50,19 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+def _as_parameter(data: Tensor, requires_grad: bool) -> Any:
+    """Return a tensor of a subclass as a leaf of its class."""
+    own: Any = data.detach()
+    if type(own) is not type(data):
+        raise ArgumentTypeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(own).__name__} was found instead",
+            hint="let __torch_function__ of the class wrap the result of detach",
+        )
+    own._is_param = True
+    return own.requires_grad_(requires_grad)
 
 
 class Buffer(Tensor):

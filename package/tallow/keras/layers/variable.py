@@ -15,6 +15,7 @@ from tallow.keras.dtype_names import as_dtype
 from tallow.keras.functions.operands import tensor
 from tallow.keras.settings import floatx
 from tallow.nn import Buffer, Parameter
+from tallow.nn.parameter import _ParameterMeta
 
 
 class _Kinds(type):
@@ -89,7 +90,11 @@ class Variable(Tensor, metaclass=_Kinds):
         return tl.as_tensor(value, device=self.device) if isinstance(value, np.ndarray | list | tuple) else value
 
 
-class Weight(Variable, Parameter):
+class _KindsOfWeights(_Kinds, _ParameterMeta):
+    """The class of both metaclasses of `Weight`."""
+
+
+class Weight(Variable, Parameter, metaclass=_KindsOfWeights):
     """A weight created as trainable."""
 
 

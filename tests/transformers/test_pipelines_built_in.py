@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pytest
+from support.paths import ROOT
 
 import tallow as tl
 from tallow.errors import ArgumentError, InvalidKeyError, UnsupportedError
@@ -97,3 +98,17 @@ def test_features_of_the_package_are_near_for_near_meanings() -> None:
 def test_unknown_argument_is_named() -> None:
     with pytest.raises(ArgumentError, match=r"candidate_label'.*\n.*candidate_labels"):
         tl.pipeline("zero-shot-classification")("text", candidate_label=["a"])
+
+
+def test_stories_and_speech_of_the_package() -> None:
+    [told] = tl.pipeline("text-generation")("Once upon a time", max_new_tokens=4, do_sample=False)
+    assert told["generated_text"].startswith("Once upon a time ")
+    hear = tl.pipeline("automatic-speech-recognition")
+    samples = ROOT / "wasm_examples" / "whisper" / "samples"
+    pytest.importorskip("soundfile")
+    found = hear(str(samples / "timer.flac"), return_timestamps=True)
+    assert found["text"] == " set the timer to twenty minutes"
+    parts = hear(str(samples / "commands.flac"), chunk_length_s=4, return_timestamps=True)
+    assert parts["text"] == " turn left go forward ten steps open the red door stop"
+    starts = [chunk["timestamp"][0] for chunk in parts["chunks"]]
+    assert starts == sorted(starts)

@@ -71,7 +71,11 @@ def _spoken() -> Parts:
     config = model.config
     seconds = config.max_source_positions // 50  # a position is 20 ms
     extractor = named("WhisperFeatureExtractor")(feature_size=config.num_mel_bins, chunk_length=seconds)
-    tokenizer = SpokenTokenizer(WhisperTokenizer.from_pretrained(spoken.FOLDER, config.vocab_size))
+    words = WhisperTokenizer.from_pretrained(spoken.FOLDER, config.vocab_size)
+    tokenizer = SpokenTokenizer(words)
+    # As Whisper's own files say it.
+    model.generation_config.max_length = config.max_target_positions
+    model.generation_config.no_timestamps_token_id = words.no_timestamps
     return model, {"tokenizer": tokenizer, "feature_extractor": extractor}
 
 

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from tallow import devices, models
 from tallow.core.creation import arange
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.models.architectures import ARCHITECTURES
 from tallow.models.causal_lm import CausalLM, kv_dtype
 from tallow.models.decoders.decoder import uncached
-from tallow.nn.cache import KVCache
+from tallow.nn.cache import KVCache, Uncached
 from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache
@@ -244,7 +244,7 @@ class CausalLMForward(CachedForward):
 
     def _run(self, ids: Tensor, mask: Tensor | None, memory: KVCache | None) -> Tensor:
         if memory is None and mask is not None:
-            memory = uncached(mask)
+            memory = texts_of(mask)
         return self.hidden(ids, memory)  # type: ignore[attr-defined]
 
 
@@ -270,6 +270,55 @@ class MoeForward(CausalLMForward):
     """A language model with experts."""
 
     output_class = MoeCausalLMOutputWithPast
+
+
+class Masks(dict[Any, Tensor]):
+    """The masks of causal attention to texts with padding anywhere, each made when a layer asks for it.
+
+    Args:    seen: (B, T), True for text
+    """
+
+    def __init__(self, seen: npt.NDArray[np.bool_], device: Any) -> None:
+        super().__init__()
+        self.seen, self.device = seen, device
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the mask (B, 1, T, S) for (queries, keys, window, additive)."""
+        if key not in self:
+            queries, keys, window, additive = key
+            places = np.arange(keys)
+            own = np.arange(keys - queries, keys)[:, None]
+            visible = (places <= own) & (places > own - (window or keys)) & self.seen[:, None, None, -keys:]
+            mask = np.where(visible, np.float32(0), np.float32(-np.inf)) if additive else visible
+            self[key] = wrap(devices.move(mask, self.device))
+        return super().get(key, default)
+
+
+class MaskedTexts(Uncached):
+    """Texts that are read at once, with padding anywhere: no query sees it."""
+
+    def __init__(self, mask: Tensor) -> None:
+        seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)
+        super().__init__(len(seen), np.where(seen.any(axis=1), seen.argmax(axis=1), 0).tolist())
+        self._seen = Masks(seen, mask.device)
+
+    def lengths(self, new: int) -> npt.NDArray[np.int64]:
+        """Return how many positions of each row are not left padding, (B,)."""
+        every = np.full(self.batch, new, np.int64)
+        return every if self.padding is None else every - self.padding
+
+    @property
+    def masks(self) -> dict[Any, Tensor]:
+        """The masks, which layers read."""
+        return self._seen
+
+
+def texts_of(mask: Tensor) -> KVCache | None:
+    """Return how a decoder reads texts with padding; None for texts without any."""
+    seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)
+    if (np.diff(seen.astype(np.int8), axis=1) < 0).any():
+        return MaskedTexts(mask)
+    return uncached(mask)
 
 
 def left_padding(mask_BS: Tensor, start: int, new: int) -> npt.NDArray[np.int64]:

@@ -245,11 +245,11 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
             return table
         former = table.num_embeddings
         std = float(getattr(self.config, "initializer_range", 0.02))
-        self.set_input_embeddings(_resized_table(table, size, mean_resizing, std))
+        _resize_table(table, size, mean_resizing, std)
         for module in list(self.modules()):
             for name, child in list(module._modules.items()):
                 if isinstance(child, Linear) and child.out_features == former and _is_head(name):
-                    setattr(module, name, _resized_head(child, size, mean_resizing, std))
+                    _resize_head(child, size, mean_resizing, std)
             for name in ("bias",):
                 bias = module._parameters.get(name)
                 if bias is not None and tuple(bias.shape) == (former,) and not isinstance(module, Linear):
@@ -366,16 +366,17 @@ def _rows(values: Any, size: int, fill: float | None, mean: bool = True, std: fl
         return apply(cat, [former, new])
 
 
-def _resized_table(table: Any, size: int, mean: bool, std: float) -> Embedding:
-    pad = table.padding_idx if table.padding_idx is not None and table.padding_idx < size else None
-    made = Embedding(size, table.embedding_dim, padding_idx=pad, device="meta")
-    made.weight = Parameter(_rows(table.weight, size, None, mean, std), requires_grad=table.weight.requires_grad)
-    return made.train(table.training)
+def _resize_table(table: Any, size: int, mean: bool, std: float) -> None:
+    """Change the number of rows of an embedding, in place, as modules that refer to it expect."""
+    table.weight = Parameter(_rows(table.weight, size, None, mean, std), requires_grad=table.weight.requires_grad)
+    table.num_embeddings = size
+    if table.padding_idx is not None and table.padding_idx >= size:
+        table.padding_idx = None
 
 
-def _resized_head(head: Linear, size: int, mean: bool, std: float) -> Linear:
-    made = Linear(head.in_features, size, bias=head.bias is not None, device="meta")
-    made.weight = Parameter(_rows(head.weight, size, None, mean, std), requires_grad=head.weight.requires_grad)
+def _resize_head(head: Linear, size: int, mean: bool, std: float) -> None:
+    """Change the number of outputs of a layer, in place."""
+    head.weight = Parameter(_rows(head.weight, size, None, mean, std), requires_grad=head.weight.requires_grad)
     if head.bias is not None:
-        made.bias = Parameter(_rows(head.bias, size, 0.0), requires_grad=head.bias.requires_grad)
-    return made.train(head.training)
+        head.bias = Parameter(_rows(head.bias, size, 0.0), requires_grad=head.bias.requires_grad)
+    head.out_features = size

@@ -1,0 +1,189 @@
+"""Models' arguments and methods: losses, caches, embeddings, files and training, as in transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.transformers.both import both
+from tests.transformers.folders import Folders
+
+from tallow.errors import TallowWarning
+
+IDS = [[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 15, 16]]
+MASK = [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]
+LEFT = [[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]
+
+
+def load(tf: Any, folders: Folders, name: str, **options: Any) -> Any:
+    return getattr(tf, name).from_pretrained(folders(name), **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("BertForMaskedLM", [[-100, 6, -100, 8, 9, 10], [11, -100, 13, 14, 15, -100]]),
+        ("LlamaForCausalLM", IDS),
+        ("GPT2LMHeadModel", [[5, 6, -100, -100, 9, 10], [11, 12, 13, 14, 15, 16]]),
+        ("DistilBertForSequenceClassification", [1, 2]),
+        ("BertForSequenceClassification", [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
+        ("RobertaForTokenClassification", [[0, 1, 2, -100, 0, 0], [0, 1, 2, 2, 1, 0]]),
+        ("T5ForConditionalGeneration", IDS),
+        ("BartForConditionalGeneration", [[5, 6, 7, -100], [8, 9, 10, 11]]),
+    ],
+)
+def test_losses(name: str, labels: Any, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, name)
+        result = model(torch.tensor(IDS), attention_mask=torch.tensor(MASK), labels=torch.tensor(labels))
+        result.loss.backward()
+        grads = sum(float(p.grad.abs().sum()) for p in model.parameters() if p.grad is not None)
+        return [result.loss, grads > 0, model.config.problem_type]
+
+    both(program)
+
+
+def test_answers(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, "BertForQuestionAnswering")
+        places = {"start_positions": torch.tensor([1, 9]), "end_positions": torch.tensor([2, 3])}
+        result = model(torch.tensor(IDS), **places)
+        return [result.loss, result.start_logits, result.end_logits]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "GPT2LMHeadModel", "Gemma2ForCausalLM", "FalconForCausalLM"])
+def test_caches_padding_and_embeddings(name: str, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids, left = load(tf, folders, name), torch.tensor(IDS), torch.tensor(LEFT)
+        with torch.no_grad():
+            first = model(ids[:, :4], use_cache=True)
+            rest = model(ids[:, 4:], past_key_values=first.past_key_values)
+            padded = model(ids, attention_mask=left).logits
+            embeds = model.get_input_embeddings()(ids)
+            kept = model(inputs_embeds=embeds, logits_to_keep=2)
+        return [rest.logits, rest.past_key_values.get_seq_length(), padded[0, 2:], padded[1], kept.logits]
+
+    both(program)
+
+
+def test_positions(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        ids, places = torch.tensor(IDS), torch.tensor([[3, 4, 5, 6, 7, 8]])
+        with torch.no_grad():
+            return [
+                load(tf, folders, name)(ids, position_ids=places)[0]
+                for name in ("BertModel", "GPT2LMHeadModel", "LlamaForCausalLM")
+            ]
+
+    both(program)
+
+
+def test_encoder_outputs(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, "T5ForConditionalGeneration"), torch.tensor(IDS)
+        with torch.no_grad():
+            encoded = model.get_encoder()(ids, attention_mask=torch.tensor(MASK))
+            result = model(encoder_outputs=encoded, attention_mask=torch.tensor(MASK), decoder_input_ids=ids[:, :3])
+        return [encoded.last_hidden_state, result.logits]
+
+    both(program)
+
+
+@pytest.mark.parametrize("size", ["50GB", "20KB"])
+@pytest.mark.parametrize(
+    "name", ["LlamaForCausalLM", "BertForMaskedLM", "T5ForConditionalGeneration", "MixtralForCausalLM"]
+)
+def test_the_other_library_reads_what_one_writes(name: str, size: str, folders: Folders, tmp_path: Path) -> None:
+    import torch
+    import transformers
+
+    import tallow
+    import tallow.transformers
+
+    model = load(tallow.transformers, folders, name)
+    model.save_pretrained(tmp_path, max_shard_size=size)
+    other = getattr(transformers, name).from_pretrained(tmp_path)
+    more = {"decoder_input_ids": IDS} if model.config.is_encoder_decoder else {}
+
+    def run(model: Any, torch: Any) -> Any:
+        with torch.no_grad():
+            return model(torch.tensor(IDS), **{key: torch.tensor(value) for key, value in more.items()}).logits
+
+    difference = abs(run(other, torch).numpy() - run(model, tallow).numpy()).max()
+    assert difference < 1e-4
+    assert (len(list(tmp_path.glob("*.safetensors"))) > 1) == (size == "20KB")
+
+
+def test_sizes_and_names(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, "BertForSequenceClassification")
+        return [
+            model.num_parameters(),
+            model.num_parameters(exclude_embeddings=True),
+            str(model.dtype).rpartition(".")[2],
+            str(model.device),
+            type(model.base_model).__name__.startswith("Bert"),
+            tuple(model.get_input_embeddings().weight.shape),
+            model.config.id2label,
+            model.can_generate(),
+        ]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "Qwen3ForCausalLM", "BertForMaskedLM"])
+def test_vocabularies_grow(name: str, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, name), torch.tensor(IDS)
+        size = model.config.vocab_size
+        table = model.resize_token_embeddings(size + 3)
+        with torch.no_grad():
+            logits = model(ids).logits
+        rounded = model.resize_token_embeddings(pad_to_multiple_of=64)
+        return [tuple(table.weight.shape), tuple(logits.shape), logits[..., :size], rounded.weight.shape[0] % 64]
+
+    both(program)
+
+
+def test_gradient_checkpointing_gives_the_same_gradients(folders: Folders) -> None:
+    import tallow
+    import tallow.transformers
+
+    grads = []
+    for checkpointed in (False, True):
+        model = load(tallow.transformers, folders, "Qwen3ForCausalLM").train()
+        if checkpointed:
+            model.gradient_checkpointing_enable()
+        model(tallow.tensor(IDS), labels=tallow.tensor(IDS)).loss.backward()
+        grads.append([p.grad.numpy() for p in model.parameters()])
+    assert all((abs(a - b) < 1e-5).all() for a, b in zip(*grads, strict=True))
+
+
+def test_new_heads_and_loading_info(folders: Folders) -> None:
+    import tallow.transformers
+
+    folder = folders("BertForMaskedLM")
+    with pytest.warns(TallowWarning, match=r"classifier\.bias, classifier\.weight|classifier\.weight"):
+        model, info = tallow.transformers.AutoModelForSequenceClassification.from_pretrained(
+            folder, num_labels=4, output_loading_info=True
+        )
+    assert model.config.num_labels == 4
+    assert {"classifier.weight", "classifier.bias"} <= info["missing_keys"]
+
+
+def test_bits_and_bytes_become_blocks(folders: Folders) -> None:
+    import tallow
+    import tallow.transformers as tf
+
+    with pytest.warns(TallowWarning, match="Q8_0"):
+        model = tf.AutoModelForCausalLM.from_pretrained(
+            folders("Qwen3ForCausalLM"), quantization_config=tf.BitsAndBytesConfig(load_in_8bit=True)
+        )
+    plain = load(tf, folders, "Qwen3ForCausalLM")
+    with tallow.no_grad():
+        ours, theirs = (m(tallow.tensor(IDS)).logits.numpy() for m in (model, plain))
+    assert abs(ours - theirs).max() < 0.3
+    assert abs(ours - theirs).max() > 0

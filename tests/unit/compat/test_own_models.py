@@ -44,7 +44,8 @@ def test_names_are_those_of_tallow(installed: None, module: str, name: str) -> N
 
 def test_statements_of_scripts(installed: None) -> None:
     namespace: dict[str, object] = {}
-    exec("import transformers\nfrom transformers import logging, BertConfig as C\nlogging.set_verbosity_error()", namespace)
+    script = "import transformers; from transformers import logging, BertConfig as C; logging.set_verbosity_error()"
+    exec(script, namespace)
     assert namespace["C"] is tallow.transformers.BertConfig
     assert sys.modules["transformers"].__version__ == tallow.transformers.__version__
     assert "BertModel" in dir(sys.modules["transformers"])

@@ -359,7 +359,9 @@ async ([url, isForbidden]) => {
   globalThis.Worker = RealWorker;
   const { digest } = SubtleCrypto.prototype;
   SubtleCrypto.prototype.digest = () => Promise.reject(); // not on this thread
-  while (!isForbidden && !(await worker.hash(new Uint8Array(1)).catch(() => null))) await new Promise((go) => setTimeout(go, 10));
+  while (!isForbidden && !(await worker.hash(new Uint8Array(1)).catch(() => null))) {
+    await new Promise((go) => setTimeout(go, 10));
+  }
   if (isForbidden) SubtleCrypto.prototype.digest = digest;
   const parts = [1_100_001, 1].map((length, i) => new Uint8Array(length).fill(i));
   const answers = await Promise.all(parts.map((part) => worker.hash(part)));

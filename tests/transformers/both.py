@@ -34,7 +34,7 @@ def both(program: Callable[..., Any], *args: Any, tol: float = 1e-4) -> None:
 def both_raise(program: Callable[..., Any], *args: Any, errors: Any = Exception) -> None:
     """Check that `program(tf, torch, *args)` raises for both: here an error of `errors`."""
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    with pytest.raises(Exception):  # noqa: B017, PT011 - transformers raises errors of many kinds
+    with pytest.raises(Exception):  # noqa: B017 - transformers raises errors of many kinds
         program(transformers, torch, *args)
     with pytest.raises(errors):
         program(tallow.transformers, tallow, *args)
@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         return (value if "bfloat16" not in str(value.dtype) else value.float()).numpy()
-    if isinstance(value, Mapping) or hasattr(value, "data") and isinstance(value.data, Mapping):
+    if isinstance(value, Mapping) or (hasattr(value, "data") and isinstance(value.data, Mapping)):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(each) for each in (sorted(value) if isinstance(value, set | frozenset) else value)]

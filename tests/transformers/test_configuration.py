@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.transformers.both import both
+from tests.transformers.folders import Folders
 
 from tallow.errors import CheckpointError
 from tallow.transformers.configuration_defaults import DEFAULTS, NAMES
-from tests.transformers.both import both
-from tests.transformers.folders import Folders
 
 # Follow from other settings; and names of stages, which no model here reads.
 LEFT_OUT = {"layer_types", "stage_names", "out_features", "out_indices", "transformers_version"}

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.transformers.both import both
 
 import tallow.transformers.modeling_outputs as ours
 from tallow.errors import ArgumentError
-from tests.transformers.both import both
 
 KINDS = [name for name, value in vars(ours).items() if dataclasses.is_dataclass(value)]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tallow.transformers.model_names import NAMES
 from tests.transformers.both import both
 from tests.transformers.folders import Folders
+
+from tallow.transformers.model_names import NAMES
 
 PIXELS = np.random.default_rng(0).normal(size=(2, 3, 24, 24)).astype(np.float32)
 SOUND = np.random.default_rng(1).normal(size=(2, 80, 100)).astype(np.float32)

@@ -1,7 +1,7 @@
 """`tallow chat`: chat with a language model.
 
-Ctrl-C stops an answer; the part already printed stays in the conversation. /reset starts a new conversation; /exit, /quit
-or Ctrl-D quits; /help says so. If standard input is not a terminal, each of its lines is one message.
+Ctrl-C stops an answer; the part already printed stays in the conversation. /reset starts a new conversation; /exit,
+/quit or Ctrl-D quits; /help says so. If standard input is not a terminal, each of its lines is one message.
 """
 
 from __future__ import annotations

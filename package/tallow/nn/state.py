@@ -89,7 +89,7 @@ def _prefix(longer: Sequence[str], shorter: Sequence[str]) -> str | None:
     """Return what stands before each of the shorter names to make the longer ones; None if they differ otherwise."""
     if len(longer) != len(shorter):
         return None
-    prefix = os.path.commonprefix(list(longer))
+    prefix = os.path.commonprefix(list(longer))  # noqa: RUF071 - names of modules, no paths
     prefix = prefix[: prefix.rfind(".") + 1]  # whole names of modules
     while prefix:
         if {name.removeprefix(prefix) for name in longer} == set(shorter):

@@ -20,6 +20,21 @@ const EXAMPLES = [
   ["plot.py", "Draw with matplotlib"],
 ];
 
+// Programs as on model cards, with models of the page.
+const SNIPPETS = [
+  ["story.py", "Write a story"],
+  ["stream.py", "Show it while it is written"],
+  ["endings.py", "Several endings"],
+  ["next_word.py", "The likeliest next words"],
+  ["beams.py", "Search with beams"],
+  ["tokens.py", "Text to tokens"],
+  ["zero_shot.py", "Labels of one's choice"],
+  ["similarity.py", "Compare sentences"],
+  ["speech.py", "Speech to text"],
+  ["speech_times.py", "The times of speech"],
+];
+const SOUND = "timer.wav"; // read by those whose code names it
+
 const page = {
   interrupt: element("interrupt", HTMLButtonElement),
   clear: element("clear", HTMLButtonElement),
@@ -30,6 +45,7 @@ const page = {
   forget: element("forget", HTMLButtonElement),
   share: element("share", HTMLButtonElement),
   examples: element("examples", HTMLElement),
+  snippets: element("snippets", HTMLElement),
   pictures: element("pictures", HTMLInputElement),
 };
 const view = pageView();
@@ -63,18 +79,22 @@ async function share(prompt) {
   await copyText(link.href, status, "The link was copied, and is now this page's address.");
 }
 
-/** @param {Views} views */
-function showExamples(views) {
-  page.examples.replaceChildren(
-    ...EXAMPLES.map(([file, title]) => {
+/**
+ * Offer programs as buttons, which put them where the user can run them.
+ * @param {HTMLElement} list @param {string} folder @param {string[][]} programs  files and titles
+ * @param {string} testid @param {(code: string) => Promise<void>} take
+ */
+function offer(list, folder, programs, testid, take) {
+  list.replaceChildren(
+    ...programs.map(([file, title]) => {
       const button = Object.assign(document.createElement("button"), { type: "button", textContent: title });
-      button.dataset.testid = "example";
+      button.dataset.testid = testid;
       button.onclick = async () => {
         problems.hide();
         try {
-          const response = await fetch(new URL(`examples/${file}`, import.meta.url));
+          const response = await fetch(new URL(`${folder}/${file}`, import.meta.url));
           if (!response.ok) throw new Error(`the server answers ${response.status}`);
-          await views.take((await response.text()).trimEnd());
+          await take((await response.text()).trimEnd());
         } catch (error) {
           problems.show(new Problem("NoExample", `The example could not be fetched: ${error}`, "Check the connection, then try again."));
         }
@@ -84,6 +104,14 @@ function showExamples(views) {
       return item;
     }),
   );
+}
+
+/** Take a snippet, and bring the sound that it reads. @param {string} code @param {Views} views @param {Files} files */
+async function takeSnippet(code, views, files) {
+  await views.take(code);
+  if (!code.includes(SOUND)) return;
+  const { wavFile } = await import("./sample-sound.js");
+  await files.add([await wavFile(new URL("../whisper/samples/timer.flac", import.meta.url), SOUND)]);
 }
 
 /** @param {Session} session @param {Prompt} prompt @param {Views} views */
@@ -183,7 +211,8 @@ session.onRestart = (text) => terminal.write({ stream: "note", text: `${text}\n`
 page.pictures.checked = setting("tensors") !== "text";
 page.pictures.onchange = () => keepSetting("tensors", page.pictures.checked ? "pictures" : "text");
 listen(session, prompt, views);
-showExamples(views);
+offer(page.examples, "examples", EXAMPLES, "example", (code) => views.take(code));
+offer(page.snippets, "snippets", SNIPPETS, "snippet", (code) => takeSnippet(code, views, files));
 showLink(prompt, views);
 if (setting("view") === "notebook" && !location.hash) views.openNotebook();
 else prompt.focus();

@@ -18,7 +18,7 @@ from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from packages import Packages, take_commands
+from packages import OWN, Packages, take_commands
 from pyodide.code import CodeRunner
 from pyodide.console import Console
 from waits import Waits
@@ -81,7 +81,8 @@ class Output:
 class TorchOnImport(MetaPathFinder):
     """Makes `import torch` give tallow, for packages too; loads what that needs at the first such import."""
 
-    NAMES = ("torch", "tokenizers", "safetensors")  # for the last two see tallow.compat.packages
+    # tallow.compat.packages has the second and third; tallow.compat.own_models the others, if they are not installed.
+    NAMES = ("torch", "tokenizers", "safetensors", *OWN)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -21,14 +21,14 @@ export class Files {
     this.#takes = takes;
     const choice = element("choose-files", HTMLInputElement);
     choice.onchange = () => {
-      this.#add([...(choice.files ?? [])]);
+      this.add([...(choice.files ?? [])]);
       choice.value = ""; // so that the same file can be chosen again
     };
-    onDrop(element("drop", HTMLElement), (files) => this.#add(files));
+    onDrop(element("drop", HTMLElement), (files) => this.add(files));
   }
 
-  /** @param {File[]} dropped */
-  async #add(dropped) {
+  /** Put files into the working folder. @param {File[]} dropped */
+  async add(dropped) {
     const files = dropped.filter((file) => !this.#takes(file));
     if (!files.length) return;
     const { status, problems } = this.#view;

@@ -28,9 +28,13 @@ TRIED = {
     "timm": "timm",
     "torchdiffeq": "torchdiffeq",
     "torchvision": "torchvision",
-    "transformers": "transformers",
     "x_transformers": "x-transformers",
 }
+OWN = (
+    "peft",
+    "sentence_transformers",
+    "transformers",
+)  # their names are tallow's, unless a release is named
 COMMAND = re.compile(r"[%!]?pip3? +install +(.+)")
 LOCK = "pyodide-lock.json"  # beside Pyodide's files, on its CDN and in a site (site/pyodide_packages.py)
 
@@ -65,7 +69,8 @@ class Packages:
 
     async def install(self, command: str, say: Callable[[str], None]) -> None:
         """Install packages of PyPI, by the arguments of `pip install`."""
-        if await self._list([command], say):
+        command = without_own(command, say)
+        if command and await self._list([command], say):
             import installing  # late: few sessions need it
 
             await installing.install(command, say)
@@ -118,6 +123,17 @@ class Packages:
                 names.set(module, name)
         self._is_listed = True
         return True
+
+
+def without_own(command: str, say: Callable[[str], None]) -> str:
+    """Return the arguments of `pip install` without packages whose names are tallow's; "" if nothing is left."""
+    kept = []
+    for word in command.split():
+        if word.strip("'\"").replace("-", "_") in OWN:
+            say(f"{word}: tallow has its names; pip install {word}==VERSION installs the package.\n")
+        else:
+            kept.append(word)
+    return " ".join(kept) if any(not word.startswith("-") for word in kept) else ""
 
 
 def _is_missing(name: str) -> bool:

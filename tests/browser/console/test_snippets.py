@@ -42,7 +42,9 @@ def test_pasted_card_installs_nothing(console: Console) -> None:
     assert cell.endswith("music\n"), cell
 
 
-@pytest.mark.parametrize(("line", "says"), [("pip install peft transformers", ["peft: tallow", "transformers: tallow"])])
+@pytest.mark.parametrize(
+    ("line", "says"), [("pip install peft transformers", ["peft: tallow", "transformers: tallow"])]
+)
 def test_pip_of_own_names_says_so(console: Console, line: str, says: list[str]) -> None:
     cell = console.run(line)
     assert all(text in cell for text in says)

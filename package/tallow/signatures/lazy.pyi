@@ -99,6 +99,7 @@ from tallow import optim as optim
 from tallow.functions.low_rank import pca_lowrank as pca_lowrank
 from tallow import peft as peft
 from tallow.functions.copying import permute_copy as permute_copy
+from tallow.transformers.pipelines.factory import pipeline as pipeline
 from tallow.functions.top_level import poisson_nll_loss as poisson_nll_loss
 from tallow import random as random
 from tallow.functions.top_level import range as range
@@ -246,6 +247,7 @@ __all__ = [
     "pca_lowrank",
     "peft",
     "permute_copy",
+    "pipeline",
     "poisson_nll_loss",
     "random",
     "range",

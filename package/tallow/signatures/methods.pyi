@@ -1557,7 +1557,7 @@ class Methods:
         """Return a view of all windows of `size` elements along a dim, `step` apart, as a new last dim."""
 
     def uniform_(self, from_: builtins.float = ..., to: builtins.float = ..., *, generator: Generator | None = ..., **named: builtins.float) -> Tensor:
-        """Fill with numbers from the uniform distribution on [from, to)."""
+        """Fill with numbers from the uniform distribution on [from, to), both parts of complex numbers."""
 
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
         """Return the unique elements, or slices along `dim`, sorted; NaN are all different."""

@@ -339,4 +339,4 @@ def test_commands_for_language_models_refuse_it(t5: Path, capsys: pytest.Capture
         assert message in error
         assert "tallow generate" in error
     with pytest.raises(ArgumentError, match=message):
-        serve.load(cli._parse(["serve", "--model", str(t5)]))
+        serve.load(cli.parse(["serve", "--model", str(t5)]))

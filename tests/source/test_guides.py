@@ -166,7 +166,7 @@ def test_there_are_commands() -> None:
 @pytest.mark.parametrize(("page", "arguments"), TALLOW_COMMANDS)
 def test_command_line_of_tallow_parses(page: str, arguments: str) -> None:
     if arguments != "--help":  # which exits
-        cli._parse(shlex.split(arguments))
+        cli.parse(shlex.split(arguments))
 
 
 @pytest.mark.parametrize(("page", "command"), [(page, line) for page, line in COMMANDS if line.startswith("scripts/")])

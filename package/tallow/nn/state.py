@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -87,10 +86,9 @@ def misfit(source: str, target: str, keys: IncompatibleKeys | None, problems: Se
 
 def _prefix(longer: Sequence[str], shorter: Sequence[str]) -> str | None:
     """Return what stands before each of the shorter names to make the longer ones; None if they differ otherwise."""
-    if len(longer) != len(shorter):
+    if not longer or len(longer) != len(shorter):
         return None
-    prefix = os.path.commonprefix(list(longer))  # noqa: RUF071 - names of modules, no paths
-    prefix = prefix[: prefix.rfind(".") + 1]  # whole names of modules
+    prefix = longer[0][: longer[0].rfind(".") + 1]  # whole names of modules
     while prefix:
         if {name.removeprefix(prefix) for name in longer} == set(shorter):
             return prefix

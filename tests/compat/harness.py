@@ -17,9 +17,9 @@ import numpy as np
 PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "programs").glob("*.py"))
 
 
-def draw_from_numpy(torch: Any) -> None:
+def draw_from_numpy(torch: Any, seed: int = 0) -> None:
     """Replace the functions that draw random values by ones that draw from NumPy."""
-    rng = np.random.RandomState(0)
+    rng = np.random.RandomState(seed)
     functional, distributions = (importlib.import_module(f"torch.{n}") for n in ("nn.functional", "distributions"))
 
     def tensor_of(array: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.core.creation import Device, Dtype, empty
+from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
@@ -258,6 +259,7 @@ def _bytes_of(owner: Array) -> Array:
 
 
 @public("tl")
+@creates
 def from_file(
     filename: str | os.PathLike[str],
     shared: bool | None = None,
@@ -265,6 +267,7 @@ def from_file(
     *,
     dtype: Dtype = None,
     device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of one dim over the memory of a file, as `UntypedStorage.from_file`.
 
@@ -280,7 +283,7 @@ def from_file(
             f"from_file: a file is mapped on cpu, not on {result.device}", hint="move the result with to()"
         )
     storage = UntypedStorage.from_file(filename, bool(shared), size * result.itemsize)
-    return wrap(storage.array.view(result.array.dtype))
+    return wrap(storage.array.view(result.array.dtype)).requires_grad_(requires_grad)
 
 
 @public("Tensor")

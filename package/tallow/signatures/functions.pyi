@@ -574,7 +574,7 @@ def frexp(input: Tensor, *, out: Any = ...) -> results.frexp:
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
     """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library."""
 
-def from_file(filename: Any, shared: builtins.bool | None = ..., size: builtins.int = ..., *, dtype: Any = ..., device: Any = ...) -> Tensor:
+def from_file(filename: Any, shared: builtins.bool | None = ..., size: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Return a tensor of one dim over the memory of a file, as `UntypedStorage.from_file`."""
 
 def from_numpy(array: Any) -> Tensor:

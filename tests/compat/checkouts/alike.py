@@ -144,7 +144,7 @@ if __name__ == "__main__":
     torch = importlib.import_module("torch")
     if library == "torch":
         without_extension(torch)
-    draw_from_numpy(torch)
+    draw_from_numpy(torch, 1)
     draw_more_from_numpy(torch)
     draw_in_place(torch)
     fill_at_first_call(torch)

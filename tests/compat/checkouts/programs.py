@@ -84,7 +84,7 @@ def pictures(*folders: str, size: int = 300, count: int = 4) -> Callable[[Path],
 
         rng = np.random.RandomState(0)
         for name in folders:
-            (folder / name).mkdir(parents=True)
+            (folder / name).mkdir(parents=True, exist_ok=True)
             for i in range(count):
                 Image.fromarray(rng.randint(0, 256, (size, size, 3)).astype("uint8")).save(folder / name / f"{i}.png")
 

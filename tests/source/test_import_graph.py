@@ -59,6 +59,10 @@ LATE = {
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.text.tokenizer_engines", "tallow.text.charsmap"): "pages start without it",
+    (
+        "tallow.transformers.tokenization_files",
+        "tallow.compat.packages.tokenizers",
+    ): "only where `tokenizers` is not installed",
     ("tallow.transformers.generation.streamers", "asyncio"): "slow to import; only for asynchronous streamers",
     ("tallow.models.text_generation", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",

@@ -1,6 +1,7 @@
 """The tokenizer of Marian's folders: SentencePiece splits texts, and `vocab.json` has the ids.
 
     source.spm          splits the texts to translate
+    target.spm          splits texts of the other language
     vocab.json          ids of the pieces of both languages, and of the tokens >>fr<< that choose a language
     target_vocab.json   ids of the target's pieces, if the two languages have vocabularies of their own
 
@@ -22,7 +23,8 @@ from tallow.text.tokenizer_conversion import piece_entries
 from tallow.text.tokenizer_engines import Token, engine_of
 from tallow.text.tokenizer_files import read_ids
 
-SOURCE, VOCABULARY, TARGET_VOCABULARY = "source.spm", "vocab.json", "target_vocab.json"
+SOURCE, TARGET = "source.spm", "target.spm"
+VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 TOKENS = {"unk_token": "<unk>", "eos_token": "</s>", "pad_token": "<pad>"}
 LANGUAGE = re.compile(">>.*?<<", re.DOTALL)
 
@@ -37,25 +39,29 @@ class MarianEngine:
 
     Args:
         config: the entries of `tokenizer_config.json`, with the special tokens.
+        pieces, vocabulary: the files that split texts and have their ids.
 
     Attributes:
         marks: the end that is added to texts.
+        vocabulary: the ids of tokens of texts to encode.
+        tokens: the tokens of the target by id.
 
     Raises:  TokenizerError for malformed files; MissingPackageError
     """
 
-    def __init__(self, folder: Path, config: Mapping[str, Any]) -> None:
-        name = str(folder / SOURCE)
-        self._pieces = engine_of(json.dumps(piece_entries(folder / SOURCE)), name)
-        self._ids = read_ids(folder / VOCABULARY)
+    def __init__(
+        self, folder: Path, config: Mapping[str, Any], pieces: str = SOURCE, vocabulary: str = VOCABULARY
+    ) -> None:
+        self._pieces = engine_of(json.dumps(piece_entries(folder / pieces)), str(folder / pieces))
+        self.vocabulary = self._ids = read_ids(folder / vocabulary)
         separate = bool(config.get("separate_vocabs"))
         target = read_ids(folder / TARGET_VOCABULARY) if separate else self._ids
-        self._tokens = {i: token for token, i in target.items()}
+        self.tokens = self._tokens = {i: token for token, i in target.items()}
         special = [config.get(role, "") for role in TOKENS]
         unknown, eos, _ = special
         for token in (unknown, eos):
             if token not in self._ids:
-                raise TokenizerError(f"{folder / VOCABULARY} has no token {token!r:.80}", hint="download it again")
+                raise TokenizerError(f"{folder / vocabulary} has no token {token!r:.80}", hint="download it again")
         self._unknown = self._ids[unknown]
         last = Marks((self._ids[eos],), 0)
         self.marks = PostProcessor((Text(0, 0), last), (Text(0, 0), Text(1, 0), last))

@@ -12,12 +12,17 @@ from typing import Any
 
 from tallow.errors import ArgumentTypeError
 from tallow.lazy_names import missing
-from tallow.text.tokenizer_classes import class_name, known_name
+from tallow.text.marian_engine import is_marian
+from tallow.text.tokenizer_classes import CLASSES, class_name, known_name
+from tallow.text.tokenizer_folder import FILE
 from tallow.transformers.tokenization import PreTrainedTokenizerFast
-from tallow.transformers.tokenization_files import Where, download_of, read_files, settings_of
+from tallow.transformers.tokenization_files import Where, download_of, read_files, read_where, settings_of
 
 # The modules of classes with methods of their own.
-OWN = {"WhisperTokenizer": "tallow.transformers.tokenization_whisper"}
+OWN = {
+    "MarianTokenizer": "tallow.transformers.tokenization_marian",
+    "WhisperTokenizer": "tallow.transformers.tokenization_whisper",
+}
 
 
 def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
@@ -28,10 +33,10 @@ def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
     """
     if name in ("", "PreTrainedTokenizerFast", "TokenizersBackend"):
         return PreTrainedTokenizerFast
-    kind = known_name(name)
+    kind = known_name(name) or name.removesuffix("Fast")
     if kind in OWN:
         return getattr(importlib.import_module(OWN[kind]), kind)
-    return _made(kind) if kind else None
+    return _made(kind) if kind in CLASSES else None
 
 
 @cache
@@ -68,6 +73,14 @@ class AutoTokenizer:
         Raises:  HubError if there is neither folder nor repository; TokenizerError for malformed files
         """
         where = Where(revision, token, subfolder, gguf_file, download_of(kwargs))
+        path = (
+            Path(pretrained_model_name_or_path).expanduser()
+            if gguf_file
+            else read_where(pretrained_model_name_or_path, where)
+        )
+        if path.is_dir() and is_marian(path) and not (path / FILE).exists():
+            marian: Any = tokenizer_class("MarianTokenizer")
+            return marian.from_pretrained(path, **kwargs)
         settings = settings_of(kwargs)
         kind = None if tokenizer_type is None else class_name(None, tokenizer_type, has_bytes=False)
         files = read_files(pretrained_model_name_or_path, settings, kind, where)

@@ -26,6 +26,7 @@ from tallow.text.tokenizer_folder import CONFIG, FILE, TEMPLATE, Legacy, Tokeniz
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.padding import NO_LIMIT, side_of
 from tallow.transformers.special_tokens import EXTRA, FORMER_EXTRA, SpecialTokens, entry_of
+from tallow.transformers.uploads import upload
 
 PLAIN = "TokenizersBackend"  # the name of a class without steps of its own, in transformers' files
 ENDS = ("add_bos_token", "add_eos_token")
@@ -120,13 +121,9 @@ class FileMethods(SpecialTokens):
         return self
 
     def _set_up(self, files: TokenizerFiles, given: Mapping[str, Any], name: str = "") -> None:
-        check_patterns(files.entries)
         config, attributes = files.config, vars(self)
         kind = CLASSES.get(files.name)
-        try:
-            attributes["_tokenizer"] = library().Tokenizer.from_str(json.dumps(files.entries, ensure_ascii=False))
-        except Exception as error:  # the package raises Exception itself
-            raise TokenizerError(f"{files.path} is not a {FILE}: {error}") from error
+        attributes["_tokenizer"] = self._backend(files)
         limit = config.get("model_max_length")
         attributes |= {
             "init_kwargs": config,
@@ -144,6 +141,14 @@ class FileMethods(SpecialTokens):
         if any(key in given for key in ENDS):
             attributes |= {f"_{key}": bool(given.get(key)) for key in ENDS}
             self.update_post_processor()
+
+    def _backend(self, files: TokenizerFiles) -> Any:
+        """Return the object of the package `tokenizers` for files."""
+        check_patterns(files.entries)
+        try:
+            return library().Tokenizer.from_str(json.dumps(files.entries, ensure_ascii=False))
+        except Exception as error:  # the package raises Exception itself
+            raise TokenizerError(f"{files.path} is not a {FILE}: {error}") from error
 
     # ---- what begins and ends a text
 
@@ -223,11 +228,16 @@ class FileMethods(SpecialTokens):
             with atomic_write(path) as file:
                 file.write(text.encode())
             paths.append(str(path))
-        path = folder / (prefix + FILE)
-        self._tokenizer.save(str(path))
+        paths += self._save_backend(folder, prefix)
         if push_to_hub:
             self.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
-        return (*paths, str(path))
+        return tuple(paths)
+
+    def _save_backend(self, folder: Path, prefix: str) -> tuple[str, ...]:
+        """Write the vocabulary and the steps, and return the paths."""
+        path = str(folder / (prefix + FILE))
+        self._tokenizer.save(path)
+        return (path,)
 
     def _config_to_save(self) -> dict[str, Any]:
         """Return the entries of a `tokenizer_config.json`."""
@@ -268,8 +278,6 @@ class FileMethods(SpecialTokens):
 
         Raises:  MissingPackageError without `huggingface_hub`; the errors of that package
         """
-        from tallow.transformers.uploads import upload
-
         return upload(
             self.save_pretrained,
             repo_id,

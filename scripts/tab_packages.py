@@ -32,12 +32,6 @@ from x_transformers import Decoder, TransformerWrapper
 layers = Decoder(dim=32, depth=1, heads=2, rotary_pos_emb=True)
 TransformerWrapper(num_tokens=9, max_seq_len=8, attn_layers=layers)(torch.ones(1, 4, dtype=torch.long)).shape
 """
-BERT = """
-from transformers import BertConfig, BertForMaskedLM
-config = BertConfig(vocab_size=9, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
-ids = torch.ones(1, 4, dtype=torch.long)
-BertForMaskedLM(config)(input_ids=ids, labels=ids).loss.backward()
-"""
 UNET = """
 down, up = ("DownBlock2D", "AttnDownBlock2D"), ("AttnUpBlock2D", "UpBlock2D")
 sizes = {"sample_size": 16, "layers_per_block": 1, "block_out_channels": (8, 16), "norm_num_groups": 4}
@@ -57,7 +51,6 @@ PROGRAMS = {
     "timm": ("ResNet-18, MobileNetV3", "[timm.create_model(n)(x) for n in ('resnet18', 'mobilenetv3_small_100')]"),
     "torchvision": ("transforms, `nms`", TRANSFORMS),
     "x_transformers": ("a decoder", DECODER),
-    "transformers": ("BERT, forward and backward", BERT),
     "diffusers": ("a small `UNet2DModel`, forward and backward", UNET),
     "gpytorch": ("an RBF kernel", "gpytorch.kernels.RBFKernel()(torch.rand(5, 1)).to_dense().sum()"),
     "pyro": ("sampling", SAMPLE),

@@ -435,6 +435,13 @@ def test_markdown_is_rendered(talk: Talk) -> None:
     assert "1 &lt; 2 &amp; &lt;b&gt;3&lt;/b&gt;" in shown[4]
 
 
+def test_messages_from_right_to_left_stand_at_the_right(talk: Talk) -> None:
+    talk.set(max_tokens=2).say("مرحبا بكم.")
+    assert talk.questions.last.evaluate("it => getComputedStyle(it).direction") == "rtl"
+    code = talk.page.evaluate(RENDER, ["مرحبا\n```\nx = 1\n```"])[0]
+    assert 'dir="ltr"' in code
+
+
 GROW = """
 async (texts) => {
   const { GrowingMarkdown, loadMarkdown, showMarkdown } = await import("/web/markdown.js");

@@ -172,6 +172,13 @@ def test_characters_of_many_bytes_are_whole(reader: Reader) -> None:
     assert reader.tell(prompt=prompt, steps=80).startswith(prompt)
 
 
+def test_text_from_right_to_left_stands_at_the_right(reader: Reader) -> None:
+    reader.tell(prompt="كان يا ما كان،", steps=60)
+    assert [
+        reader.page.locator(place).evaluate("it => getComputedStyle(it).direction") for place in ("#prompt", "#output")
+    ] == ["rtl", "rtl"]
+
+
 def test_numbers_are_shown(reader: Reader) -> None:
     reader.tell()
     for shown in (r"\d+ tokens/s", r"Kernels.*wasm", r"Model load\d+\.\d\d s", r"Page to first word\d", "Python 3.14"):

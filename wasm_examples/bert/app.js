@@ -216,6 +216,7 @@ function showResults(texts, scores) {
       number.className = "score";
       number.textContent = scores[i].toFixed(3);
       const text = document.createElement("span");
+      text.dir = "auto";
       text.textContent = texts[i];
       item.append(number, score, text);
       return item;

@@ -75,6 +75,7 @@ export class History {
           this.#showList();
         });
         open.className = "title";
+        open.dir = "auto";
         if (saved.id === this.current.saved.id) open.setAttribute("aria-current", "true");
         const remove = this.#button("Delete", "delete", async () => {
           this.#deleted.add(saved.id);

@@ -75,6 +75,7 @@ class View {
     const author = make("h3", "author");
     author.textContent = message.role === "user" ? "You" : (message.model ?? "Model");
     this.#text.dataset.testid = "text";
+    this.#text.dir = "auto";
     this.#figures.dataset.testid = "figures";
     const tools = make("div", "tools");
     tools.append(this.#place, this.#copyButton());
@@ -158,6 +159,7 @@ class View {
     const form = document.createElement("form");
     form.className = "edit";
     const field = document.createElement("textarea");
+    field.dir = "auto";
     field.value = this.message.content;
     field.rows = Math.min(10, field.value.split("\n").length + 1);
     field.setAttribute("aria-label", "Edit your message");
@@ -199,6 +201,7 @@ class Thought {
     this.element.className = "thought";
     this.element.dataset.testid = "thought";
     this.element.hidden = true;
+    this.#text.dir = "auto";
     this.element.append(this.#summary, this.#text);
   }
 
@@ -215,6 +218,7 @@ class Thought {
 /** A part of an answer that ends with calls of tools. @param {Step} step */
 function showStep({ content, calls }) {
   const [box, text, thought] = [make("div", "step"), make("div", "text"), new Thought()];
+  text.dir = "auto";
   showMarkdown(text, thought.show(content, false));
   const folded = calls.map(({ name, arguments: given, result, failed }) => {
     const call = document.createElement("details");

@@ -37,6 +37,7 @@ export class TextSamples {
     const when = document.createElement("b");
     when.textContent = step ? `After ${step.toLocaleString("en")} steps` : "Before training";
     const sample = document.createElement("p");
+    sample.dir = "auto";
     sample.textContent = text || "(nothing)";
     item.append(when, sample);
     this.#list.prepend(item); // the newest is in view

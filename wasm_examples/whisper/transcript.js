@@ -77,6 +77,7 @@ export class Transcript {
     /** @type {HTMLButtonElement} */ (button).type = "button";
     button.dataset.testid = "segment";
     time.textContent = `${seconds(segment.start)} – ${seconds(segment.end)}`;
+    text.dir = "auto";
     text.append(...(segment.words.length ? segment.words.map(wordSpan) : [segment.text.trim()]));
     button.append(time, text);
     if (segment.doubts.length) {

@@ -132,7 +132,10 @@ export class GrowingMarkdown {
     this.#finished += blocks.slice(0, last).map(({ raw }) => raw).join("");
     this.#box.append(library.render(blocks.slice(last)));
     this.#shown = lines;
-    for (const block of this.#box.querySelectorAll("pre")) block.tabIndex = 0; // it scrolls sideways, also by keys
+    for (const block of this.#box.querySelectorAll("pre")) {
+      block.tabIndex = 0; // it scrolls sideways, also by keys
+      block.dir = "ltr"; // code, also between lines of Arabic
+    }
   }
 
   #restart() {

@@ -324,6 +324,7 @@ ABSENT_FUNCTIONS = {
     "atleast_2d": "TorchScript's overload",
     "atleast_3d": "TorchScript's overload",
     "elu_": "SELU's factors",
+    "dequantize": "overloads of quantized tensors",
     "result_type": "overloads of numbers",
     "normal": "an overload of methods",
     "rrelu": "draws from the default generator",

@@ -118,4 +118,4 @@ def _refusing(name: str, layout: str) -> Any:
 
 for _names, _layout in LAYOUTS.items():
     for _name in _names.split():
-        public("Tensor", name=_name)(_refusing(_name, _layout))
+        globals()[_name] = public("Tensor", name=_name)(_refusing(_name, _layout))

@@ -16,6 +16,7 @@ from tallow.kernels.table import Limit, of_array
 from tallow.ops.approximation import erfc
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float, kind, refuse_bool
+from tallow.ops.complex_rules import softsign_gradient
 from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, placed
 from tallow.ops.formulas import formula
@@ -339,25 +340,12 @@ def _(*, input: Derived, beta: float, linear: Derived) -> Derived:
 
 @op("F", dtypes="float", batched="elementwise")
 def softsign(input: Array) -> Result:
-    """Return x / (1 + |x|) of each element.
-
-    For complex z, with r = |z|:  dz = g / (1 + r) - z Re(conj(g) z) / (r (1 + r)²)
-    """
-    xp = array_module(input)
-
-    def backward(g: Array) -> tuple[Array]:
-        size = xp.abs(input)
-        if input.dtype.kind != "c":
-            return (g / xp.square(1 + size),)
-        along = (g.conj() * input).real / xp.where(size == 0, 1, size)
-        return (g / (1 + size) - input * (along / xp.square(1 + size)),)
-
-    return input / (1 + xp.abs(input)), backward
+    """Return x / (1 + |x|) of each element."""
+    size = array_module(input).abs(input)
+    return input / (1 + size), lambda g: (softsign_gradient(g, input, size),)
 
 
-@softsign.definition
-def _(*, input: Derived) -> Derived:
-    return input / (1 + input.abs())
+softsign.definition(lambda *, input: input / (1 + input.abs()), unneeded="size")
 
 
 @op("F", dtypes="float", batched="elementwise")

@@ -87,3 +87,11 @@ def recorded_closure(name: str, closure: Callable[..., Any], arrays: Sequence[Ar
     if name in OWN or not any(array is not None and array.dtype.kind == "c" for array in arrays):
         return closure
     return Conjugated(closure)
+
+
+def softsign_gradient(g: Array, z: Array, size: Array) -> Array:
+    """Return the gradient of z / (1 + |z|):  g / (1 + r) - z Re(conj(g) z) / (r (1 + r)²)  for complex z, r = |z|."""
+    if z.dtype.kind != "c":
+        return g / (1 + size) ** 2
+    along = (conj(g) * z).real / (size + (size == 0))
+    return g / (1 + size) - z * (along / (1 + size) ** 2)

@@ -10,6 +10,8 @@ import pytest
 from tests.transformers.both import both, both_raise
 from tests.transformers.folders import Folders
 
+import tallow
+import tallow.transformers
 from tallow.errors import ArgumentError, TallowWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -175,6 +177,17 @@ def test_wrong_calls(arguments: dict[str, Any], folders: Folders) -> None:
         return model.generate(torch.tensor(IDS.tolist()), **arguments)
 
     both_raise(program, errors=ArgumentError)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"token_healing": True}, {"prefill_chunk_size": 2}, {"cache_config": {"nbits": 4}}]
+)
+def test_unused_entries_say_so(arguments: dict[str, Any], folders: Folders) -> None:
+    model = loaded(tallow.transformers, "LlamaForCausalLM", folders("LlamaForCausalLM"))
+    plain = model.generate(tallow.tensor(IDS.tolist()), max_new_tokens=2)
+    with pytest.warns(TallowWarning, match=f"{next(iter(arguments))}: no effect"):
+        warned = model.generate(tallow.tensor(IDS.tolist()), max_new_tokens=2, **arguments)
+    assert warned.tolist() == plain.tolist()
 
 
 def test_draws_follow_the_seed_and_the_distribution(folders: Folders) -> None:

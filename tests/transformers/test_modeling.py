@@ -9,6 +9,7 @@ import pytest
 from tests.transformers.both import both
 from tests.transformers.folders import Folders
 
+import tallow.transformers
 from tallow.errors import TallowWarning
 
 IDS = [[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 15, 16]]
@@ -24,7 +25,9 @@ def load(tf: Any, folders: Folders, name: str, **options: Any) -> Any:
     ("name", "labels"),
     [
         ("BertForMaskedLM", [[-100, 6, -100, 8, 9, 10], [11, -100, 13, 14, 15, -100]]),
+        ("ModernBertForMaskedLM", [[-100, 6, -100, 8, -100, -100], [11, -100, 13, 14, 15, -100]]),
         ("LlamaForCausalLM", IDS),
+        ("LlamaForTokenClassification", [[0, 1, 1, 0, -100, -100], [0, 1, 0, 1, 1, 0]]),
         ("GPT2LMHeadModel", [[5, 6, -100, -100, 9, 10], [11, 12, 13, 14, 15, 16]]),
         ("DistilBertForSequenceClassification", [1, 2]),
         ("BertForSequenceClassification", [[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
@@ -39,7 +42,54 @@ def test_losses(name: str, labels: Any, folders: Folders) -> None:
         result = model(torch.tensor(IDS), attention_mask=torch.tensor(MASK), labels=torch.tensor(labels))
         result.loss.backward()
         grads = sum(float(p.grad.abs().sum()) for p in model.parameters() if p.grad is not None)
-        return [result.loss, grads > 0, model.config.problem_type]
+        counted = model(torch.tensor(IDS), labels=torch.tensor(labels), num_items_in_batch=torch.tensor(7)).loss
+        return [result.loss, grads > 0, model.config.problem_type, counted]
+
+    both(program)
+
+
+def test_losses_of_images(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, "ViTForImageClassification")
+        pixels = torch.arange(2 * 3 * 24 * 24).reshape(2, 3, 24, 24) / 1000.0
+        labels = torch.tensor([0, 1])
+        return [model(pixels, labels=labels, num_items_in_batch=count).loss for count in (None, torch.tensor(7))]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "BertModel", "T5ForConditionalGeneration"])
+def test_attentions_of_padding_are_finite(name: str, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, name, attn_implementation="eager")
+        written = {"decoder_input_ids": torch.tensor(IDS)} if model.config.is_encoder_decoder else {}
+        with torch.no_grad():
+            result = model(torch.tensor(IDS), attention_mask=torch.tensor(LEFT), output_attentions=True, **written)
+        attentions = result.cross_attentions if written else result.attentions
+        return [[bool(torch.isfinite(each).all()) for each in attentions], [each[0, :, 2:] for each in attentions]]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["T5ForConditionalGeneration", "WhisperForConditionalGeneration"])
+def test_sources_are_projected_once(name: str, folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cached step reads the source's keys in the cache, whose rows follow the texts."""
+
+    def program(tf: Any, torch: Any) -> Any:
+        model, steps = load(tf, folders, name), torch.tensor([[5], [11]])
+        source = torch.arange(2 * 80 * 100).reshape(2, 80, 100) / 8000.0 if "Whisper" in name else torch.tensor(IDS)
+        with torch.no_grad():
+            first = model(source, decoder_input_ids=torch.tensor(IDS), use_cache=True)
+            encoded, past = (first.encoder_last_hidden_state,), first.past_key_values
+            if tf is tallow.transformers:
+                monkeypatch.setattr(type(model), "_source", None)
+            rest = model(encoder_outputs=encoded, decoder_input_ids=steps, past_key_values=past).logits
+            past.reorder_cache(torch.tensor([1, 0]))
+            swapped = model(encoder_outputs=encoded, decoder_input_ids=steps, past_key_values=past).logits
+            past.batch_select_indices(torch.tensor([1]))
+            past.batch_repeat_interleave(2)
+            alone = model(encoder_outputs=encoded, decoder_input_ids=steps, past_key_values=past).logits
+        return [rest, swapped, alone]
 
     both(program)
 

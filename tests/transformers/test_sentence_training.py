@@ -215,7 +215,6 @@ def test_evaluation_checkpoints_and_best_model(folder: str, tmp_path: Path) -> N
             metric_for_best_model="dev_spearman_cosine",
             prompts={"anchor": "the cat "},
             **options,
-            load_best_model_at_end=True,
         ),
         train_dataset=PAIRS,
         eval_dataset=PAIRS[:5],

@@ -54,7 +54,9 @@ def _record(
     scores = query @ key.mT * (max(query.shape[-1], 1) ** -0.5 if scale is None else scale)
     if is_causal:
         allowed = query.new_ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool).tril()
-    record_attention(scores if bias is None else scores + bias, allowed)
+    if bias is not None:  # finite, so that a query that sees no key has weights, as in transformers
+        scores = scores + bias.clamp(min=dtypes.finfo(scores.dtype).min)
+    record_attention(scores, allowed)
 
 
 @public("F")

@@ -153,7 +153,8 @@ class Cache:
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat each row."""
-        batch = self.memory.batch if self.memory is not None else self._layers[0][0].shape[0]
+        held = [self.memory.batch] if self.memory is not None else [keys.shape[0] for keys, _ in self._layers]
+        batch = held[0] if held else 0
         self.batch_select_indices([row for row in range(batch) for _ in range(repeats)])
 
     def reset(self) -> None:
@@ -228,6 +229,16 @@ class EncoderDecoderCache:
         if len(caches) == 1:
             caches = tuple(caches[0])
         self.self_attention_cache, self.cross_attention_cache = caches
+        self._source: Any = None
+
+    @property
+    def source(self) -> Any:
+        """The encoder's output in the form that the model's decoder reads; None before a call."""
+        return getattr(getattr(self.self_attention_cache, "memory", None), "sources", self._source)
+
+    @source.setter
+    def source(self, value: Any) -> None:
+        self._source = value
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return the number of the decoder's tokens."""
@@ -244,6 +255,9 @@ class EncoderDecoderCache:
         """Keep these rows, in this order."""
         self.self_attention_cache.reorder_cache(beam_idx)
         self.cross_attention_cache.reorder_cache(beam_idx)
+        if self._source is not None:
+            rows = beam_idx.tolist() if hasattr(beam_idx, "tolist") else beam_idx
+            self._source = self._source.select(rows)
 
     def batch_select_indices(self, indices: Any) -> None:
         """Keep these rows, in this order."""
@@ -253,6 +267,9 @@ class EncoderDecoderCache:
         """Repeat each row."""
         self.self_attention_cache.batch_repeat_interleave(repeats)
         self.cross_attention_cache.batch_repeat_interleave(repeats)
+        if self._source is not None:
+            rows = range(self._source.layers[0].count)
+            self._source = self._source.select([row for row in rows for _ in range(repeats)])
 
     def reset(self) -> None:
         """Forget all tokens."""

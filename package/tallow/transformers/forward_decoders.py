@@ -389,7 +389,7 @@ class DecoderTokensForward(DecoderForward):
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
         inputs = Inputs(input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, use_cache)
         done, _ = self._read(inputs, options)
-        loss = None if labels is None else losses.cross_entropy(done.result, labels, options.count)
+        loss = None if labels is None else losses.cross_entropy(done.result, labels)
         return options.result(TokenClassifierOutput, loss=loss, logits=done.result, **done.states)
 
 

@@ -193,13 +193,21 @@ class LabelledForward(EncoderForward):
         return options.result(self.output_class, loss=loss, logits=done.result, **done.states)
 
     def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
-        return losses.cross_entropy(logits, labels, options.count)
+        """Return the mean over the labels of the batch: as in transformers, `num_items_in_batch` does not divide it."""
+        return losses.cross_entropy(logits, labels)
 
 
 class MaskedLMForward(LabelledForward):
     """Predicts the tokens behind masks."""
 
     output_class = MaskedLMOutput
+
+
+class CountedMaskedLMForward(MaskedLMForward):
+    """ModernBERT, whose loss `num_items_in_batch` divides."""
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
+        return losses.cross_entropy(logits, labels, options.count)
 
 
 class EncoderLMForward(LabelledForward):

@@ -79,7 +79,7 @@ class ImageClassifierForward(ImageForward):
         """Return logits (B, N) of images, and with labels (B,) or (B, N) the loss. Others as without a head."""
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
         done = self._see(options, pixel_values, interpolate_pos_encoding)
-        loss = None if labels is None else losses.of_texts(done.result, labels, self.config)
+        loss = None if labels is None else losses.of_texts(done.result, labels, self.config, options.count)
         return options.result(ImageClassifierOutput, loss=loss, logits=done.result, **done.states)
 
 

@@ -77,9 +77,15 @@ class Seq2SeqForward:
             assert decoder.embeds is not None
             ids = placeholder_ids(decoder.embeds, self.config.pad_token_id)
         check_right_padding(self, decoder.mask)
-        source = self._source(hidden_source, source_mask)
         past = self._past(decoder)
-        memory = None if past is None else past.self_attention_cache.memory_for(self._core(source), ids.shape[0])
+        source = None if past is None or not past.get_seq_length() else past.source
+        if source is None:
+            source = self._source(hidden_source, source_mask)
+        memory = None
+        if past is not None:
+            memory = past.self_attention_cache.memory_for(self._core(source), ids.shape[0])
+            if not hasattr(memory, "sources"):
+                past.source = source
         with ExitStack() as stack:
             stack.enter_context(embeddings(self._table("decoder"), decoder.embeds))
             captured = stack.enter_context(options.capture(self._stack("decoder")))
@@ -155,7 +161,7 @@ class Seq2SeqForward:
         if self.output_class is Seq2SeqModelOutput:
             return options.result(Seq2SeqModelOutput, last_hidden_state=hidden, **states)
         logits = self.logits(hidden)  # type: ignore[attr-defined]
-        loss = None if labels is None else losses.cross_entropy(logits, labels, options.count)
+        loss = None if labels is None else losses.cross_entropy(logits, labels)  # of the batch, as in transformers
         return options.result(Seq2SeqLMOutput, loss=loss, logits=logits, **states)
 
 

@@ -33,11 +33,13 @@ def next_token(logits_BTV: Tensor, labels_BT: Tensor, count: Any = None) -> Tens
     return cross_entropy(logits_BTV, shifted, count)
 
 
-def of_texts(logits_BN: Tensor, labels: Tensor, config: Any) -> Tensor:
+def of_texts(logits_BN: Tensor, labels: Tensor, config: Any, count: Any = None) -> Tensor:
     """Return the loss of whole texts or images, by `config.problem_type`, which is set here if it is None.
 
     It is "regression" for one label, "single_label_classification" for integers, and "multi_label_classification" for
     floats of each label.
+
+    Args:    count: divides the sum of the losses of a single label, as in `cross_entropy`
     """
     labels = labels.to(logits_BN.device)
     if config.problem_type is None:
@@ -55,7 +57,7 @@ def of_texts(logits_BN: Tensor, labels: Tensor, config: Any) -> Tensor:
             else F.mse_loss(logits_BN, targets)
         )
     if config.problem_type == "single_label_classification":
-        return cross_entropy(logits_BN, labels)
+        return cross_entropy(logits_BN, labels, count)
     return F.binary_cross_entropy_with_logits(logits_BN, labels.to(logits_BN.dtype))
 
 

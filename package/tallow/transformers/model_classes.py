@@ -28,6 +28,7 @@ from tallow.transformers.modeling import PreTrainedModel
 # The end of a name -> `forward`, of encoders of texts and of decoders. The first that fits.
 _ENCODERS: dict[str, type] = {
     "ForPreTraining": encoders.PreTrainingForward,
+    "ModernBertForMaskedLM": encoders.CountedMaskedLMForward,
     "ForMaskedLM": encoders.MaskedLMForward,
     "ForSequenceClassification": encoders.TextClassifierForward,
     "ForTokenClassification": encoders.TokenClassifierForward,

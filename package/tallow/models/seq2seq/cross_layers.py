@@ -6,6 +6,7 @@ width.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tallow.core.tensor import Tensor
@@ -27,6 +28,19 @@ class CrossKeys(NamedTuple):
 
     keys: Tensor
     values: Tensor
+
+    @property
+    def count(self) -> int:
+        """A"""
+        return self.keys.shape[0]
+
+
+def select_sources(layers: Sequence[CrossKeys], rows: Sequence[int]) -> list[CrossKeys]:
+    """Return each layer's keys and values of these sources, in this order; a single source is that of all rows."""
+    if layers[0].count == 1:
+        return list(layers)
+    index = list(rows)
+    return [CrossKeys(layer.keys[index], layer.values[index]) for layer in layers]
 
 
 class ProjectedAttention(Module):

@@ -21,7 +21,7 @@ from tallow.generation.sequence import check_prompt
 from tallow.models.causal_lm import CacheShape, kv_dtype
 from tallow.models.config import Config, end_ids
 from tallow.models.pretrained import PretrainedModel, tied_logits
-from tallow.models.seq2seq.cross_layers import CrossKeys
+from tallow.models.seq2seq.cross_layers import CrossKeys, select_sources
 from tallow.models.text_generation import TextGeneration
 from tallow.nn import functional as F
 from tallow.nn.attention import key_mask
@@ -100,15 +100,13 @@ class Sources:
     @property
     def count(self) -> int:
         """A"""
-        return self.layers[0].keys.shape[0]
+        return self.layers[0].count
 
     def select(self, rows: Sequence[int]) -> Sources:
         """Return the sources of these rows of a batch. A single source is that of all rows."""
         if self.count == 1:
             return self
-        index = list(rows)
-        layers = [CrossKeys(layer.keys[index], layer.values[index]) for layer in self.layers]
-        return Sources(layers, None if self.mask is None else self.mask[index])
+        return Sources(select_sources(self.layers, rows), None if self.mask is None else self.mask[list(rows)])
 
 
 class SourceCache(KVCache):

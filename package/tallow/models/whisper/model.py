@@ -10,7 +10,7 @@ Source:  Radford et al. 2022, arXiv:2212.04356; names as in transformers' `model
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +33,14 @@ from tallow.models import loading
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, read_entries
 from tallow.models.pretrained import PretrainedModel, check_length, tied_logits
-from tallow.models.seq2seq.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
+from tallow.models.seq2seq.cross_layers import (
+    CausalAttention,
+    CrossAttention,
+    CrossKeys,
+    CrossLayer,
+    EncoderAttention,
+    select_sources,
+)
 from tallow.models.whisper import checkpoint
 from tallow.models.whisper.alignment import published_heads
 from tallow.nn import functional as F
@@ -119,6 +126,10 @@ class Heard:
 
     layers: list[CrossKeys]
     scores: list[Tensor] | None = None
+
+    def select(self, rows: Sequence[int]) -> Heard:
+        """Return the sounds of these rows, in this order. A single sound is that of all rows."""
+        return Heard(select_sources(self.layers, rows))
 
 
 class WhisperLayer(CrossLayer):

@@ -12,7 +12,6 @@ import numpy as np
 from tallow import devices
 from tallow.core.tensor import Tensor, wrap
 from tallow.models.causal_lm import host_logits
-from tallow.models.seq2seq.cross_layers import CrossKeys
 from tallow.models.whisper.model import Heard, Whisper
 from tallow.models.whisper.search import Floats, Rows
 from tallow.nn.cache import KVCache
@@ -52,8 +51,7 @@ class Steps:
 
     def keep(self, sounds: Sequence[int], group: int) -> None:
         """Continue with the rows of these sounds only, of which each has `group`."""
-        index = list(sounds)
-        self._heard = Heard([CrossKeys(layer.keys[index], layer.values[index]) for layer in self._heard.layers])
+        self._heard = self._heard.select(sounds)
         self._fused = self._model.fused_decoder(self._heard)
         self._cache.select([sound * group + row for sound in sounds for row in range(group)])
 

@@ -34,6 +34,15 @@ from tallow.transformers.generation.stopping_criteria import RowCriteria
 BEAMS = (GenerationMode.BEAM_SEARCH, GenerationMode.BEAM_SAMPLE)
 MODES = (*BEAMS, GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE, GenerationMode.ASSISTED_GENERATION)
 
+# Entries that are not used, and what a caller has to know of that; neutral values are None and False.
+UNUSED = {
+    ("compile_config", "disable_compile"): "no effect: nothing is compiled",
+    ("token_healing",): "no effect: texts continue the last token of the prompt as it is",
+    ("prefill_chunk_size",): "no effect on texts: the prompt is read at once, which takes more memory",
+    ("cache_config",): 'no effect: a cache holds the model\'s dtype, with cache_implementation="quantized" int8',
+    ("continuous_batching_config",): "no effect: the batch is that of the prompts",
+}
+
 
 class GenerationMixin:
     """Gives a model `generate`.
@@ -284,8 +293,9 @@ def _check_mode(config: GenerationConfig, mode: GenerationMode, streamer: Any) -
         raise ArgumentError("generate: use_mtp and speculation_type", hint="no model of tallow drafts for itself")
     if config.assistant_ensemble_weight is not None:
         raise ArgumentError("generate: assistant_ensemble_weight", hint="remove it: drafts do not change the texts")
-    if config.compile_config is not None or config.disable_compile is not None:
-        warn("generate: compile_config and disable_compile have no effect: nothing is compiled", TallowWarning)
+    for names, effect in UNUSED.items():
+        if given := [name for name in names if getattr(config, name) not in (None, False)]:
+            warn(f"generate: {' and '.join(given)}: {effect}", TallowWarning)
 
 
 def _sampler(config: GenerationConfig) -> Sampler:

@@ -268,7 +268,7 @@ class EncoderDecoderCache:
         self.self_attention_cache.batch_repeat_interleave(repeats)
         self.cross_attention_cache.batch_repeat_interleave(repeats)
         if self._source is not None:
-            rows = range(self._source.layers[0].count)
+            rows = range(self._source.layers[0].keys.shape[0])
             self._source = self._source.select([row for row in rows for _ in range(repeats)])
 
     def reset(self) -> None:

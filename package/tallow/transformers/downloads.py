@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ def find_folder(
     if others.pop("trust_remote_code", False):
         warn("trust_remote_code=True has no effect: tallow runs no code of a repository", TallowWarning)
     settings = {key: others.pop(key) for key in ("cache_dir", "local_files_only", "force_download") if key in others}
+    if not isinstance(name, str | PathLike) or not str(name):
+        raise ArgumentError(f"the name of a model is {name!r:.80}", hint="pass a folder, or owner/repository")
     path = Path(name).expanduser()
     if not path.exists():
         with download_options(**settings):

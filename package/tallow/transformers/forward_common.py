@@ -66,11 +66,30 @@ def one_input(
         raise ArgumentError(f"{type(model).__name__}: {both} of {names}", hint="pass one of them")
 
 
-def check_mask(model: Any, mask: Tensor | None) -> None:
-    """Raise ArgumentError for a mask of another shape than that of the texts."""
-    if mask is not None and mask.ndim != 2:
+def check_texts(
+    model: Any, ids: Tensor | None, embeds: Tensor | None, mask: Tensor | None, *, cached: bool = False
+) -> None:
+    """Raise ArgumentError for ids that are not (texts, tokens), and for a mask of another shape than theirs.
+
+    Args:    cached: the mask is also of tokens before these
+    """
+    name, texts = type(model).__name__, ids if ids is not None else embeds
+    if texts is None:
+        return
+    dims = 2 if ids is not None else 3
+    if not isinstance(texts, Tensor) or texts.ndim != dims:
+        given = tuple(texts.shape) if isinstance(texts, Tensor) else type(texts).__name__
         raise ArgumentError(
-            f"{type(model).__name__}: attention_mask of shape {tuple(mask.shape)}",
+            f"{name}: a text or batch of shape {given}",
+            hint="pass a tensor (texts, tokens)" + (" of ids" if dims == 2 else ", and a vector for each token"),
+        )
+    if mask is None:
+        return
+    shape = tuple(mask.shape) if isinstance(mask, Tensor) else None
+    fits = shape is not None and len(shape) == 2 and shape[0] == texts.shape[0]
+    if not fits or not (shape[1] == texts.shape[1] or (cached and shape[1] > texts.shape[1])):
+        raise ArgumentError(
+            f"{name}: attention_mask of shape {shape or type(mask).__name__} for texts of {tuple(texts.shape[:2])}",
             hint="pass (texts, tokens): 1 for text, 0 for padding",
         )
 

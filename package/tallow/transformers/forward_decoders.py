@@ -23,7 +23,7 @@ from tallow.nn.cache import KVCache, Uncached
 from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache
-from tallow.transformers.forward_common import Options, check_mask, embeddings, one_input, placeholder_ids, positions
+from tallow.transformers.forward_common import Options, check_texts, embeddings, one_input, placeholder_ids, positions
 from tallow.transformers.forward_encoders import Encoded, first_tensor
 from tallow.transformers.modeling_outputs import (
     BaseModelOutputWithPast,
@@ -58,7 +58,7 @@ class DecoderForward:
     def _read(self, inputs: Inputs, options: Options) -> tuple[Encoded, Cache | None]:
         """Run the model of `tallow.models`; its result, or for a language model the head's input."""
         one_input(self, inputs.ids, inputs.embeds)
-        check_mask(self, inputs.mask)
+        check_texts(self, inputs.ids, inputs.embeds, inputs.mask, cached=inputs.past is not None)
         base: Any = getattr(self, self.base_model_prefix, self)
         ids = inputs.ids
         if ids is None:

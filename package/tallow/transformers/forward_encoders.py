@@ -13,7 +13,7 @@ from tallow.transformers import losses
 from tallow.transformers.capture import Captured
 from tallow.transformers.forward_common import (
     Options,
-    check_mask,
+    check_texts,
     embeddings,
     one_input,
     placeholder_ids,
@@ -65,7 +65,7 @@ class EncoderForward:
         """
         segments, places, embeds = (others.get(name) for name in ("token_type_ids", "position_ids", "inputs_embeds"))
         one_input(self, ids, embeds)
-        check_mask(self, mask)
+        check_texts(self, ids, embeds, mask)
         base: Any = getattr(self, self.base_model_prefix, self)
         table = base.embeddings
         arguments = [
@@ -146,7 +146,7 @@ class T5EncoderForward:
         """Return the hidden states (B, T, D) of texts. Arguments as of other encoders."""
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
         one_input(self, input_ids, inputs_embeds)
-        check_mask(self, attention_mask)
+        check_texts(self, input_ids, inputs_embeds, attention_mask)
         ids = input_ids if inputs_embeds is None else placeholder_ids(inputs_embeds, self.config.pad_token_id)
         table = self.get_input_embeddings()  # type: ignore[attr-defined]
         stack: Any = self.encoder  # type: ignore[attr-defined]

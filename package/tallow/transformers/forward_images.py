@@ -11,7 +11,7 @@ from tallow.core.tensor import Tensor
 from tallow.models.vision.dinov2 import Dinov2PretrainedModel
 from tallow.nn import functional as F
 from tallow.transformers import losses
-from tallow.transformers.forward_common import Options, check_mask
+from tallow.transformers.forward_common import Options, check_texts
 from tallow.transformers.forward_encoders import Encoded
 from tallow.transformers.modeling_outputs import (
     BaseModelOutputWithPooling,
@@ -126,7 +126,7 @@ class CLIPTextForward:
         Raises:  ArgumentError
         """
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
-        check_mask(self, attention_mask)
+        check_texts(self, input_ids, None, attention_mask)
         with options.capture(self) as captured:  # type: ignore[arg-type]
             result = self.core_forward(input_ids, attention_mask)  # type: ignore[attr-defined]
         done = Encoded(result, captured.hidden_states(), captured.attentions())

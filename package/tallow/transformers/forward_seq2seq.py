@@ -20,7 +20,7 @@ from tallow.nn.cache import KVCache
 from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
-from tallow.transformers.forward_common import Options, check_mask, embeddings, one_input, placeholder_ids
+from tallow.transformers.forward_common import Options, check_texts, embeddings, one_input, placeholder_ids
 from tallow.transformers.generation.whisper import WhisperGenerationMixin
 from tallow.transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 
@@ -39,12 +39,14 @@ class Seq2SeqForward:
     """The base of encoder-decoder models."""
 
     config: Any
+    main_input_name: str
     output_class: Any = Seq2SeqLMOutput
 
     def _encode(self, options: Options, ids: Any, mask: Tensor | None, embeds: Tensor | None) -> BaseModelOutput:
         """Return the encoder's result."""
         one_input(self, ids, embeds)
-        check_mask(self, mask)
+        if self.main_input_name == "input_ids":
+            check_texts(self, ids, embeds, mask)
         ids = placeholder_ids(embeds, self.config.pad_token_id) if ids is None and embeds is not None else ids
         with ExitStack() as stack:
             stack.enter_context(embeddings(self._table("encoder"), embeds))
@@ -76,6 +78,7 @@ class Seq2SeqForward:
         if ids is None:
             assert decoder.embeds is not None
             ids = placeholder_ids(decoder.embeds, self.config.pad_token_id)
+        check_texts(self, decoder.ids, decoder.embeds, decoder.mask, cached=decoder.past is not None)
         check_right_padding(self, decoder.mask)
         past = self._past(decoder)
         source = None if past is None or not past.get_seq_length() else past.source
@@ -298,7 +301,6 @@ def as_encoded(outputs: Any) -> BaseModelOutput:
 
 def check_right_padding(model: Any, mask: Tensor | None) -> None:
     """Raise ArgumentError for padding of the decoder's texts that is not at the end, where nothing sees it."""
-    check_mask(model, mask)
     if mask is None:
         return
     rows = np.asarray(devices.to_host(mask.array)).astype(np.int64)

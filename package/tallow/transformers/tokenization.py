@@ -8,7 +8,7 @@ Source:  transformers 5.23, `PreTrainedTokenizerBase` and `TokenizersBackend`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from tallow.errors import ArgumentError, warn
@@ -179,6 +179,10 @@ class TokenizersBackend(PreTrainedTokenizerBase):
             encodings = self._tokenizer.encode_batch(
                 inputs, add_special_tokens=add_special_tokens, is_pretokenized=is_split_into_words
             )
+        except TypeError as error:
+            raise ArgumentError(
+                "a text is neither a string nor words", hint="pass strings, or lists of them in one shape"
+            ) from error
         except BaseException as error:  # the package raises Exception itself, and a class of Rust that is none
             if type(error) is not Exception and type(error).__name__ != "PanicException":
                 raise
@@ -357,7 +361,12 @@ class TokenizersBackend(PreTrainedTokenizerBase):
         return [texts] if isinstance(texts, str) else texts
 
     def _decode(self, ids: Any, skips: bool, cleans_up: bool | None) -> str:
-        text = self._tokenizer.decode([ids] if isinstance(ids, int) else ids, skip_special_tokens=skips)
+        try:
+            text = self._tokenizer.decode([ids] if isinstance(ids, int) else ids, skip_special_tokens=skips)
+        except (TypeError, OverflowError) as error:
+            raise ArgumentError(
+                f"ids to decode: {ids!r:.80}", hint="pass integers from 0 up, or rows of them"
+            ) from error
         if not (self.clean_up_tokenization_spaces if cleans_up is None else cleans_up):
             return text
         despite = self.init_kwargs.get("clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output")
@@ -382,13 +391,18 @@ class TokenizersBackend(PreTrainedTokenizerBase):
             id = self._tokenizer.token_to_id(tokens)
             unknown = self._named.get("unk_token")
             return self._tokenizer.token_to_id(unknown) if id is None and unknown is not None else id
+        if not isinstance(tokens, Iterable):
+            raise ArgumentError(f"a token is {type(tokens).__name__}: {tokens!r:.80}", hint="pass a string, or a list")
         return [self.convert_tokens_to_ids(token) for token in tokens]
 
     def convert_ids_to_tokens(self, ids: Any, skip_special_tokens: bool = False) -> Any:
-        if isinstance(ids, int):
-            return self._tokenizer.id_to_token(ids)
         skipped = {*self.all_special_ids} if skip_special_tokens else ()
-        return [self._tokenizer.id_to_token(id) for id in map(int, ids) if id not in skipped]
+        try:
+            if isinstance(ids, int):
+                return self._tokenizer.id_to_token(ids)
+            return [self._tokenizer.id_to_token(id) for id in map(int, ids) if id not in skipped]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ArgumentError(f"ids of tokens: {ids!r:.80}", hint="pass integers from 0 up") from error
 
     def add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
         tokens = list(new_tokens) if isinstance(new_tokens, list | tuple) else [new_tokens] if new_tokens else []

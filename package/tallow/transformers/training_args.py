@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 from importlib.util import find_spec
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -225,9 +226,15 @@ class TrainingArguments(metaclass=_Renames):
             if each.name in ABSENT and getattr(self, each.name) not in (each.default, None, False, [], ""):
                 given = f"{each.name}={getattr(self, each.name)!r:.80}"
                 raise UnsupportedError(f"{given} is not supported", hint=ABSENT[each.name])
+        self._check_numbers()
         self.output_dir = str(Path(self.output_dir or "trainer_output").expanduser())
         if isinstance(self.lr_scheduler_kwargs, str):
-            self.lr_scheduler_kwargs = json.loads(self.lr_scheduler_kwargs)
+            try:
+                self.lr_scheduler_kwargs = json.loads(self.lr_scheduler_kwargs)
+            except ValueError as error:
+                raise ArgumentError(
+                    f"lr_scheduler_kwargs={self.lr_scheduler_kwargs!r:.80} is not JSON", hint="pass a dictionary"
+                ) from error
         self.disable_tqdm = find_spec("tqdm") is None if self.disable_tqdm is None else self.disable_tqdm
         if isinstance(self.include_num_input_tokens_seen, bool):
             self.include_num_input_tokens_seen = "all" if self.include_num_input_tokens_seen else "no"
@@ -246,6 +253,18 @@ class TrainingArguments(metaclass=_Renames):
         if self.greater_is_better is None and self.metric_for_best_model is not None:
             self.greater_is_better = not self.metric_for_best_model.endswith("loss")
         self._check()
+
+    def _check_numbers(self) -> None:
+        """Raise ArgumentError for an argument that is not of its default's kind, and for batches without samples."""
+        for each in dataclasses.fields(self):
+            value = getattr(self, each.name)
+            if type(each.default) in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+                raise ArgumentError(f"{each.name}={value!r:.80}", hint=f"pass a number, such as {each.default}")
+        for name in ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"):
+            if getattr(self, name) < 1:
+                raise ArgumentError(f"{name}={getattr(self, name)!r:.80}", hint="pass 1 or more")
+        if not isinstance(self.output_dir, str | PathLike | None):
+            raise ArgumentError(f"output_dir={self.output_dir!r:.80}", hint="pass the path of a folder")
 
     def _reporters(self) -> list[str]:
         given = [self.report_to] if isinstance(self.report_to, str) else list(self.report_to or [])

@@ -29,15 +29,10 @@ class CrossKeys(NamedTuple):
     keys: Tensor
     values: Tensor
 
-    @property
-    def count(self) -> int:
-        """A"""
-        return self.keys.shape[0]
-
 
 def select_sources(layers: Sequence[CrossKeys], rows: Sequence[int]) -> list[CrossKeys]:
     """Return each layer's keys and values of these sources, in this order; a single source is that of all rows."""
-    if layers[0].count == 1:
+    if layers[0].keys.shape[0] == 1:
         return list(layers)
     index = list(rows)
     return [CrossKeys(layer.keys[index], layer.values[index]) for layer in layers]

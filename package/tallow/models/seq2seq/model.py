@@ -100,7 +100,7 @@ class Sources:
     @property
     def count(self) -> int:
         """A"""
-        return self.layers[0].count
+        return self.layers[0].keys.shape[0]
 
     def select(self, rows: Sequence[int]) -> Sources:
         """Return the sources of these rows of a batch. A single source is that of all rows."""

@@ -136,6 +136,13 @@ OF_DRAWS: dict[str, tuple[Any, ...]] = {
 OF_BEAMS: dict[str, tuple[Any, ...]] = {"early_stopping": (None, False), "length_penalty": (None, 1.0)}
 OUTPUTS = ("output_attentions", "output_hidden_states", "output_scores", "output_logits")
 
+# Entries that are numbers, and the least that each may be.
+NUMBERS = {
+    **dict.fromkeys(("num_beams", "num_return_sequences"), 1),
+    **dict.fromkeys(("max_length", "min_length", "max_new_tokens", "min_new_tokens", "max_time"), 0),
+    "length_penalty": float("-inf"),
+}
+
 # Arguments of `generate` that are no entries.
 ARGUMENTS = (
     "logits_processor",
@@ -250,6 +257,10 @@ class GenerationConfig:
             warn(f"GenerationConfig: {'; '.join(useless)}", TallowWarning)
 
     def _check_values(self) -> None:
+        for name, least in NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int | float) or value < least):
+                raise ArgumentError(f"{name}={value!r:.80}", hint=f"pass a number from {least} up")
         if self.early_stopping not in (None, True, False, "never"):
             raise ArgumentError(f"early_stopping={self.early_stopping!r}", hint='pass True, False or "never"')
         if self.max_new_tokens is not None and self.max_new_tokens <= 0:

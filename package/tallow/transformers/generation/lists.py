@@ -179,6 +179,8 @@ def criteria_of(config: GenerationConfig, end: Sequence[int], tokenizer: Any) ->
     if config.stop_strings is not None:
         if tokenizer is None:
             raise ArgumentError("stop_strings without a tokenizer", hint="pass generate(..., tokenizer=tokenizer)")
+        if not isinstance(config.stop_strings, str | list | tuple):
+            raise ArgumentError(f"stop_strings={config.stop_strings!r:.80}", hint="pass a string, or a list of them")
         criteria.append(StopStringCriteria(tokenizer, config.stop_strings))
     if end:
         criteria.append(EosTokenCriteria(list(end)))
@@ -187,6 +189,8 @@ def criteria_of(config: GenerationConfig, end: Sequence[int], tokenizer: Any) ->
 
 def merged(own: list[Any], passed: Iterable[Any] | None) -> list[Any]:
     """Return the config's processors or criteria, and those that are passed, which replace those of their class."""
+    if passed is not None and not isinstance(passed, Iterable):
+        raise ArgumentError(f"generate: a list of rules is a {type(passed).__name__}", hint="pass a list")
     others = list(passed or ())
     replaced = {type(each): each for each in others}
     kinds = {type(each) for each in own}

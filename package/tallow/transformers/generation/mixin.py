@@ -97,6 +97,10 @@ class GenerationMixin:
         kwargs.pop("use_model_defaults", None)
         config, rest = prepared_config(self, generation_config, kwargs)
         mode = config.get_generation_mode(assistant_model)
+        if streamer is not None and not (hasattr(streamer, "put") and hasattr(streamer, "end")):
+            raise ArgumentError(f"generate: streamer is a {type(streamer).__name__}", hint="pass a TextStreamer")
+        if assistant_model is not None and not hasattr(assistant_model, "forward"):
+            raise ArgumentError(f"generate: assistant_model is a {type(assistant_model).__name__}", hint="pass a model")
         _check_mode(config, mode, streamer)
         if isinstance(custom_generate, str):
             raise ArgumentError(f"custom_generate={custom_generate!r}: code of a repository", hint="pass a function")

@@ -82,6 +82,10 @@ def prepared_config(model: Any, config: GenerationConfig | None, kwargs: dict[st
 
     An argument comes before `config`, that before the model's own config, and that before DEFAULTS.
     """
+    if config is not None and not isinstance(config, GenerationConfig):
+        raise ArgumentError(
+            f"generation_config is a {type(config).__name__}", hint="pass GenerationConfig(**entries), or the entries"
+        )
     merged = deepcopy(config) if config is not None else GenerationConfig()
     own = getattr(model, "generation_config", None) or GenerationConfig()
     merged.update(**_copied(own), defaults_only=True, allow_custom_entries=True)
@@ -137,9 +141,15 @@ def _read_prompt(model: Any, inputs: Any, config: GenerationConfig, kwargs: dict
         if embeds is None and config.bos_token_id is None:
             raise ArgumentError("generate: no input_ids, and no bos_token_id to begin with", hint="pass input_ids")
         ids = np.full((count, 0 if embeds is not None else 1), config.bos_token_id or 0)
-    return Request(
-        config=config, ids=id_rows(ids), mask=None if mask is None else id_rows(mask), embeds=embeds, others=kwargs
-    )
+    rows, seen = id_rows(ids), None if mask is None else id_rows(mask)
+    length = rows.shape[1] + (0 if embeds is None else embeds.shape[1])
+    if seen is not None and (len(seen) != len(rows) or (embeds is None and seen.shape[1] != length)):
+        raise ShapeError(
+            f"generate: attention_mask of shape {seen.shape} for ids of {rows.shape}", hint="pass one number a token"
+        )
+    if not length:
+        raise ArgumentError("generate: a prompt without tokens", hint="pass at least one, such as bos_token_id")
+    return Request(config=config, ids=rows, mask=seen, embeds=embeds, others=kwargs)
 
 
 def _read_source(model: Any, inputs: Any, config: GenerationConfig, kwargs: dict[str, Any]) -> Request:
@@ -185,8 +195,12 @@ def _decoder_ids(model: Any, config: GenerationConfig, kwargs: dict[str, Any], b
 def id_rows(ids: Any) -> Ids:
     """Return ids (B, T) as an array.  Raises: ShapeError for another number of dimensions"""
     rows = to_host(ids.array) if isinstance(ids, Tensor) else np.asarray(ids)
-    if rows.ndim != 2:
-        raise ShapeError(f"generate: ids of shape {rows.shape}; expected (texts, tokens)")
+    if rows.ndim != 2 or not len(rows):
+        raise ShapeError(
+            f"generate: ids of shape {rows.shape}; expected (texts, tokens)", hint="pass at least one text"
+        )
+    if rows.dtype.kind not in "iub":
+        raise ArgumentError(f"generate: ids of {rows.dtype}", hint="pass integers")
     return rows.astype(np.int64)
 
 

@@ -103,6 +103,11 @@ class TextGenerationPipeline(Pipeline):
                 **options,
             )
         else:
+            if not isinstance(prompt, str):
+                raise ArgumentError(
+                    f"a prompt is {type(prompt).__name__}: {prompt!r:.80}",
+                    hint='pass a string, or a chat: a list of {"role": ..., "content": ...}',
+                )
             prefix = getattr(self.model.config, "prefix", None) if prefix is None else prefix
             encoded = self.tokenizer((prefix or "") + prompt, return_tensors="pt", **options)
         row = {name: encoded[name] for name in ("input_ids", "attention_mask") if name in encoded}

@@ -152,6 +152,20 @@ def test_same_seed_same_story_and_another_seed_another(reader: Reader) -> None:
     assert reader.tell(seed=5) == first
 
 
+def test_an_empty_seed_is_random_and_a_link_keeps_it(reader: Reader) -> None:
+    reader.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    first = reader.tell(temperature=1, seed="")
+    again = reader.tell()
+    assert again != first
+    seed = (reader.page.get_by_test_id("used-seed").text_content() or "").removeprefix("Seed ")
+    reader.page.get_by_test_id("copy").click()
+    expect(reader.status).to_have_text("The story was copied.")
+    assert reader.page.evaluate("navigator.clipboard.readText()") == again
+    reader.page.get_by_test_id("share").click()
+    assert f"seed={seed}" in reader.page.url
+    assert reader.tell(seed=seed) == again
+
+
 def test_steps_count_the_prompt(reader: Reader, model: Path, tokenizer: Path) -> None:
     for steps in (1, 3, 20, 512):
         options = {"prompt": "Once upon a time", "steps": steps, "temperature": 0}
@@ -229,7 +243,6 @@ def test_stop_cannot_be_pressed_when_nothing_runs(reader: Reader) -> None:
         ("top_p", 0, ["Top-p cannot be 0", "above 0 and at most 1"]),
         ("top_p", 2, ["Top-p cannot be 2", "at most 1"]),
         ("seed", -1, ["Seed cannot be -1"]),
-        ("seed", "", ["Seed"]),
         ("prompt", "a dog " * 600, ["prompt", "512", "Shorten"]),
     ],
 )

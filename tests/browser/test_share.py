@@ -57,7 +57,6 @@ DAMAGED = {
         "__proto__=1",
         "seed=-1",
         "seed=one",
-        "seed=",
         "top_p=2",
     ],
     "train": ["dataset=mnist", "noise=7", "hidden=" + "9" * 99, "learning_rate=NaN", "optimizer=", "l1=-1", "speed=5"],

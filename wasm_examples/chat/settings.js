@@ -1,6 +1,7 @@
 /** The settings of the page, which this browser keeps. */
 
 import { element, readNumber } from "../../web/page/page.js";
+import { readSeed, sharedSeed } from "../../web/page/seed.js";
 import { Problem } from "../../web/worker/protocol.js";
 
 /** @import { Field } from "../../web/page/share.js" */
@@ -9,8 +10,6 @@ import { Problem } from "../../web/worker/protocol.js";
 const KEY = "tallow-chat-settings";
 const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks", "tools"];
 const ON = "on";
-const MOST_SEED = 2 ** 31;
-const SEED = /^\d{0,10}$/; // empty: a random one
 const MOST_SCHEMA = 20_000; // characters, in a link
 
 export class Settings {
@@ -35,15 +34,7 @@ export class Settings {
       top_p,
       max_tokens,
       context,
-      seed: {
-        get value() {
-          return seed.value;
-        },
-        set value(text) {
-          seed.value = text;
-        },
-        accepts: (text) => SEED.test(text),
-      },
+      seed: sharedSeed(/** @type {HTMLInputElement} */ (seed)),
       schema: {
         get value() {
           return isChecked(json) ? schema.value || "{}" : "";
@@ -87,7 +78,7 @@ export class Settings {
       temperature: number(temperature),
       top_p: number(topP, { above: 0 }),
       max_tokens: number(maxTokens, { whole: true }),
-      seed: seed.value === "" ? Math.floor(Math.random() * MOST_SEED) : number(seed, { whole: true }),
+      seed: readSeed(/** @type {HTMLInputElement} */ (seed)),
       context: number(context, { whole: true }),
       schema: isJson ? schema.value : null,
       thinks: isChecked(thinks),

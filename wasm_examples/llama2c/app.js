@@ -2,8 +2,9 @@ import { isolate } from "../../web/page/isolation.js";
 import { LatestTask } from "../../web/page/latest-task.js";
 import { parseGguf } from "../../web/page/model-files.js";
 import { ModelPage } from "../../web/page/model-page.js";
-import { Figures, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page/page.js";
+import { Figures, copyText, element, megabytes, onCtrlEnter, onDrop, onSubmit, pageView, readNumber } from "../../web/page/page.js";
 import { Problem } from "../../web/worker/protocol.js";
+import { readSeed, sharedSeed } from "../../web/page/seed.js";
 import { ShareLink } from "../../web/page/share.js";
 import { StoredDownloads } from "../../web/page/stored-downloads.js";
 import { SITE } from "../../web/page/site.js";
@@ -34,6 +35,9 @@ const page = {
   prompt: element("prompt", HTMLTextAreaElement),
   stop: element("stop", HTMLButtonElement),
   output: element("output", HTMLElement),
+  told: element("told", HTMLElement),
+  usedSeed: element("used-seed", HTMLElement),
+  copy: element("copy", HTMLButtonElement),
   steps: element("steps", HTMLInputElement),
   temperature: element("temperature", HTMLInputElement),
   topP: element("top-p", HTMLInputElement),
@@ -102,7 +106,7 @@ class Storyteller {
     status.say(isCut ? `Done. The story ends at ${context} tokens of your ${options.steps}: that is the model's context.` : "Done.");
   }
 
-  /** @param {Record<string, unknown>} options @param {AbortSignal} signal @returns {Promise<number>}  the tokens of the prompt and the story */
+  /** @param {ReturnType<typeof readOptions>} options @param {AbortSignal} signal @returns {Promise<number>}  the tokens of the prompt and the story */
   async #write(options, signal) {
     status.say("Writing");
     document.body.classList.add("burning");
@@ -120,6 +124,7 @@ class Storyteller {
           prompt.textContent = text;
           page.output.classList.remove("stale");
           page.output.replaceChildren(prompt, story);
+          showSeed(options.seed);
         }
         length = stats.prompt_tokens + stats.tokens;
         this.#numbers.write(stats);
@@ -169,8 +174,15 @@ function readOptions() {
     steps: readNumber(page.steps, { whole: true }),
     temperature: readNumber(page.temperature),
     top_p: readNumber(page.topP, { above: 0 }),
-    seed: readNumber(page.seed, { whole: true }),
+    seed: readSeed(page.seed),
   };
+}
+
+/** Show the seed of the story that begins. @param {number} seed */
+function showSeed(seed) {
+  page.told.hidden = false;
+  page.usedSeed.dataset.seed = String(seed);
+  page.usedSeed.textContent = `Seed ${seed}`;
 }
 
 /** @param {number} n */
@@ -345,6 +357,7 @@ function listen(storyteller) {
     };
   }
   page.stop.onclick = () => storyteller.stop();
+  page.copy.onclick = () => copyText(page.output.textContent ?? "", status, "The story was copied.");
   for (const input of [page.modelFile, page.tokenizerFile]) {
     input.onchange = () => loadChosenFiles(storyteller);
     input.onclick = () => (input.value = ""); // otherwise, choosing the same file again would not be a change
@@ -354,7 +367,8 @@ function listen(storyteller) {
 }
 
 const { prompt, steps, temperature, topP, seed } = page;
-new ShareLink({ prompt, steps, temperature, top_p: topP, seed }, { button: page.share, note: page.shareNote });
+const shownSeed = () => page.usedSeed.dataset.seed ?? "";
+new ShareLink({ prompt, steps, temperature, top_p: topP, seed: sharedSeed(seed, shownSeed) }, { button: page.share, note: page.shareNote });
 const storyteller = new Storyteller();
 listen(storyteller);
 loadChosenFiles(storyteller); // browsers keep the files of a form when the page reloads

@@ -217,6 +217,20 @@ def test_failure_to_start_is_shown(page: Page, docs: str) -> None:
     expect(block(page, 0).get_by_test_id("output")).to_contain_text("800 rows", timeout=START_MS)
 
 
+def test_every_block_can_be_copied(page: Page, docs: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{docs}docs/getting-started/")
+    code = page.locator("article .highlight")
+    copies = code.get_by_test_id("copy")
+    expect(copies).to_have_count(code.count())
+    for index in (0, -1):
+        code.nth(index).hover()
+        copies.nth(index).click()
+        expect(copies.nth(index)).to_have_text("Copied")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == code.nth(index).locator("code").text_content()
+
+
 def test_every_block_has_a_button(page: Page, docs: str) -> None:
     for path in GUIDES:
         page.goto(f"{docs}docs/{path.stem}/")

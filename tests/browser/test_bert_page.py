@@ -242,7 +242,6 @@ def test_long_texts_are_truncated_with_a_note(small: Reader, tiny: Path) -> None
 
 def test_lines_that_cannot_be_compared(small: Reader) -> None:
     small.write("", "  ").embed().fails_with("no lines")
-    small.write(*["a"] * 101).embed().fails_with("101 lines", "up to 100")
     small.compare("the same", "the same")
     np.testing.assert_allclose(small.table(), 1, atol=1e-4)
 
@@ -265,6 +264,24 @@ def test_built_in_model_answers_from_the_start(page: Page, site: str) -> None:
     scores = vectors[:-1] @ vectors[-1]
     assert reader.ranking() == [texts[i] for i in np.argsort(-scores)]
     np.testing.assert_allclose(reader.scores(), sorted(scores, reverse=True), atol=1e-4 + 5e-4)
+
+
+def test_words_that_the_model_does_not_know_and_many_lines(page: Page, site: str) -> None:
+    reader = Reader(page).open(site)
+    expect(reader.status).to_have_text("Done.", timeout=START_MS)
+    reader.compare(*[f"cat {i}" for i in range(120)], "🙂 🙂", query="cat")
+    expect(reader.results.locator(".score")).to_have_count(121)
+    expect(reader.results.last).to_contain_text("no word of this line is known")
+    expect(page.get_by_test_id("readout")).to_contain_text("121 lines can be searched")
+    expect(page.get_by_test_id("heatmap")).to_be_hidden()
+    page.get_by_test_id("query").fill("🙂")
+    expect(page.get_by_test_id("results")).to_have_attribute("data-empty", re.compile("No word of the query"))
+    expect(reader.results).to_have_count(0)
+    page.set_viewport_size({"width": 390, "height": 844})
+    places = [page.get_by_test_id(name).bounding_box() for name in ("texts", "query", "results", "model-name")]
+    tops = [place["y"] for place in places if place]
+    assert tops == sorted(tops)
+    assert len(tops) == 4
 
 
 def test_gguf_file(shared: Reader, tiny: Path, tmp_path: Path) -> None:

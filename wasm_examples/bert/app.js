@@ -16,7 +16,8 @@ import { Heatmap, fillTable } from "./heatmap.js";
 /** @import { Similarities } from "./heatmap.js" */
 /** @typedef {{ name: string, bytes: number, files: Record<string, string> }} ServerModel  an entry of site.json */
 
-const MAX_LINES = 100;
+const MOST_COMPARED = 100; // lines, with each other
+const MOST_RESULTS = 1000; // in the list
 const EXAMPLE_MODEL = "sentence-transformers/all-MiniLM-L6-v2";
 const GGUF = /\.gguf$/i;
 /** A model that has read far more than the packaged one, quantised. */
@@ -60,6 +61,7 @@ const view = {
   downloads: new StoredDownloads(element("downloads", HTMLElement)),
 };
 const { status, problems } = view;
+const NO_RESULTS = page.results.dataset.empty ?? "";
 
 /** Loads a model, compares texts and searches them: one model and one comparison at a time. */
 class SentenceSearch {
@@ -143,7 +145,8 @@ class SentenceSearch {
         view.figures.show("Texts", `${stats.encoded} with ${stats.tokens} tokens`);
       }
       this.#texts = texts;
-      showSimilarities(this.#heatmap, { texts, values: await runtime.call("similarities") });
+      if (texts.length <= MOST_COMPARED) showSimilarities(this.#heatmap, { texts, values: await runtime.call("similarities") });
+      else showTooMany(texts.length);
       status.say(cut ? `Done. ${cut === 1 ? "One line is" : `${cut} lines are`} longer than the model's context; the rest is ignored.` : "Done.");
       await this.search();
     } finally {
@@ -168,9 +171,10 @@ class SentenceSearch {
           if (query.trim() && !this.#page.isLoading && !this.#page.isWorking) status.remark("Press Compare first to search the lines.");
           continue;
         }
-        const { texts, scores, seconds } = await this.#page.runtime.call("search", { query });
+        const { texts, scores, known, knowsQuery, seconds } = await this.#page.runtime.call("search", { query });
         view.figures.show("Query", `${(1000 * seconds).toFixed(1)} ms`);
-        showResults(texts, scores);
+        page.results.dataset.empty = knowsQuery ? NO_RESULTS : "No word of the query is known to this model.";
+        showResults(knowsQuery ? texts : [], scores, known);
       }
     } catch (error) {
       problems.show(error);
@@ -201,9 +205,17 @@ function showSimilarities(heatmap, similarities) {
   if (page.asTable.open) fillTable(page.table, similarities);
 }
 
-/** @param {string[]} texts @param {Float32Array} scores */
-function showResults(texts, scores) {
-  const order = texts.map((_, i) => i).sort((a, b) => scores[b] - scores[a]);
+/** Show no similarities, and why. @param {number} count  of the lines */
+function showTooMany(count) {
+  showSimilarityParts(false);
+  page.readout.textContent = `${count} lines can be searched; up to ${MOST_COMPARED} are compared with each other.`;
+}
+
+/** @param {string[]} texts @param {Float32Array} scores @param {boolean[]} known  whether the model knows a word of each text */
+function showResults(texts, scores, known) {
+  const all = texts.map((_, i) => i).sort((a, b) => Number(known[b]) - Number(known[a]) || scores[b] - scores[a]);
+  const order = all.slice(0, MOST_RESULTS);
+  if (order.length < all.length) status.remark(`The ${MOST_RESULTS} most similar of ${all.length} lines are shown.`);
   page.results.replaceChildren(
     ...order.map((i) => {
       const item = document.createElement("li");
@@ -214,23 +226,30 @@ function showResults(texts, scores) {
       score.setAttribute("aria-hidden", "true");
       const number = document.createElement("span");
       number.className = "score";
-      number.textContent = scores[i].toFixed(3);
+      number.textContent = known[i] ? scores[i].toFixed(3) : "–";
       const text = document.createElement("span");
       text.dir = "auto";
       text.textContent = texts[i];
+      if (!known[i]) text.append(unknownNote());
       item.append(number, score, text);
       return item;
     }),
   );
 }
 
+function unknownNote() {
+  const note = document.createElement("small");
+  note.className = "hint unknown";
+  note.textContent = "no word of this line is known";
+  return note;
+}
+
 function readLines() {
   const lines = page.texts.value.split("\n").map((line) => line.trim());
   const texts = lines.filter(Boolean);
-  if (texts.length && texts.length <= MAX_LINES) return texts;
+  if (texts.length) return texts;
   page.texts.focus();
-  if (!texts.length) throw new Problem("NoLines", "There are no lines to compare.", "Write some, one text per line.");
-  throw new Problem("TooManyLines", `There are ${texts.length} lines; the page compares up to ${MAX_LINES}.`, "Remove some.");
+  throw new Problem("NoLines", "There are no lines to compare.", "Write some, one text per line.");
 }
 
 /** Show a button for each model that needs no typing. @param {SentenceSearch} app */

@@ -111,11 +111,20 @@ class Demo:
         return (vectors_ND @ vectors_ND.T).ravel()
 
     def search(self, *, query: str) -> dict[str, Any]:
-        """Return the texts and each one's cosine similarity to the query; the page may still show earlier texts."""
+        """Return the texts and each one's cosine similarity to the query; the page may still show earlier texts.
+
+        `known` and `knowsQuery` say whose vectors are not zero: that of words which the model does not know is.
+        """
         started = time.perf_counter()
         vector_D = self._loaded().encode(query, normalize=True)
-        scores = self._matrix() @ vector_D
-        return {"texts": self._texts, "scores": scores, "seconds": time.perf_counter() - started}
+        vectors_ND = self._matrix()
+        return {
+            "texts": self._texts,
+            "scores": vectors_ND @ vector_D,
+            "known": vectors_ND.any(axis=1).tolist(),
+            "knowsQuery": bool(vector_D.any()),
+            "seconds": time.perf_counter() - started,
+        }
 
     def _loaded(self) -> SentenceEncoder:
         if self._encoder is None:

@@ -174,11 +174,7 @@ class PreTrainedConfig:
 
         Args:    return_unused_kwargs: return also the arguments that are no entries of the config
         """
-        entries = dict(config_dict)
-        if "num_labels" in kwargs:
-            entries.pop("id2label", None)
-            entries.pop("label2id", None)
-        config = cls(**entries)
+        config = cls(**config_dict)
         unused = {}
         for name, value in kwargs.items():
             if hasattr(config, name) or name in ("num_labels", "torch_dtype"):

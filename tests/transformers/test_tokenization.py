@@ -262,7 +262,7 @@ def test_settings_of_the_caller(folder: str) -> None:
 
 
 def test_files(folder: str, tmp_path: Path) -> None:
-    """What one library writes, the other reads: ids, special tokens, chat template and class."""
+    """Each library reads the files that the other writes: ids, special tokens, chat template and class."""
 
     def program(tf: Any, torch: Any) -> Any:
         tokenizer = load(tf, folder)

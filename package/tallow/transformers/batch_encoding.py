@@ -87,12 +87,12 @@ class BatchEncoding(UserDict[str, Any]):
 
     @property
     def is_fast(self) -> bool:
-        """Whether places of tokens are known."""
+        """True if places of tokens are known."""
         return self._encodings is not None
 
     @property
     def encodings(self) -> list[Any] | None:
-        """What the tokenizer's library returned for each row."""
+        """The encodings that the tokenizer's library returned, one for each row."""
         return self._encodings
 
     def convert_to_tensors(self, tensor_type: str | TensorType | None = None, prepend_batch_axis: bool = False) -> Self:

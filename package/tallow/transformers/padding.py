@@ -21,7 +21,7 @@ NO_LIMIT = int(1e30)  # as the files have it, not 10**30
 
 
 class PaddingStrategy(Choice):
-    """Which rows are padded: to the longest, to `max_length`, or none."""
+    """The choice of a length for rows: they are padded to the longest, to `max_length`, or none."""
 
     LONGEST = "longest"
     MAX_LENGTH = "max_length"
@@ -29,7 +29,7 @@ class PaddingStrategy(Choice):
 
 
 class TruncationStrategy(Choice):
-    """Which text of a pair is cut: one of them, the longer one token by token, or none."""
+    """The choice of the text of a pair that is cut: one of them, the longer one token by token, or none."""
 
     ONLY_FIRST = "only_first"
     ONLY_SECOND = "only_second"
@@ -38,7 +38,7 @@ class TruncationStrategy(Choice):
 
 
 class Lengths(NamedTuple):
-    """How rows get their lengths."""
+    """The padding, the truncation and the length of rows."""
 
     padding: PaddingStrategy
     truncation: TruncationStrategy
@@ -129,7 +129,7 @@ class Padding(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """How rows are padded: the arguments of `pad`."""
+    """The arguments of `pad`, read and checked."""
 
     lengths: Lengths
     multiple: int | None

@@ -1,4 +1,4 @@
-"""What image processors and feature extractors have in common: their settings, files and results.
+"""The common part of image processors and feature extractors: their settings, files and results.
 
 Source:  transformers 5.23, `BatchFeature` and `ImageProcessingMixin`
 """

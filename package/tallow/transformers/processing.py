@@ -118,7 +118,7 @@ class ProcessorMixin:
 
     @property
     def model_input_names(self) -> list[str]:
-        """What the parts return."""
+        """The names of all entries that the parts return."""
         return list(dict.fromkeys(name for part in self.attributes for name in getattr(self, part).model_input_names))
 
     def save_pretrained(self, save_directory: str | Path, push_to_hub: bool = False, **kwargs: Any) -> tuple[str, ...]:

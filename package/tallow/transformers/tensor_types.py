@@ -1,4 +1,4 @@
-"""What `return_tensors` names, and the conversion of lists to it.
+"""The types that `return_tensors` names, and the conversion of lists to it.
 
 Source:  transformers 5.23, `TensorType` and `to_py_obj`
 """

@@ -154,7 +154,7 @@ class FileMethods(SpecialTokens):
 
     @property
     def add_bos_token(self) -> bool:
-        """Whether `bos_token` was set to begin each text. Setting it sets what is added to texts."""
+        """True if `bos_token` was set to begin each text. Setting it sets what is added to texts."""
         return getattr(self, "_add_bos_token", False)
 
     @add_bos_token.setter
@@ -164,7 +164,7 @@ class FileMethods(SpecialTokens):
 
     @property
     def add_eos_token(self) -> bool:
-        """Whether `eos_token` was set to end each text. Setting it sets what is added to texts."""
+        """True if `eos_token` was set to end each text. Setting it sets what is added to texts."""
         return getattr(self, "_add_eos_token", False)
 
     @add_eos_token.setter

@@ -59,9 +59,11 @@ PROGRAMS_HEAD = f"""{PROGRAMS_TITLE}
 
 Programs of [pytorch/examples](https://github.com/pytorch/examples) and
 [minGPT](https://github.com/karpathy/minGPT) run unchanged on small made-up data, with the weights and draws that
-PyTorch gets. "equal" means that all lines they print agree, their numbers to {PRINTED_RTOL:g}. The processes of
-mnist_hogwild race, so only their end counts. Not run: language_translation and snli need torchtext, which has ended;
-the programs of the folder `distributed` need several devices; vision_transformer is gone.
+PyTorch gets. "equal" means that all lines they print agree, their numbers to {PRINTED_RTOL:g}. "runs" means that only
+the end counts: the processes of mnist_hogwild race, the programs of fx print generated code, which is laid out
+differently, and PyTorch draws the dropout of the Transformer's attention in C++. Not run: language_translation and
+snli need torchtext, which has ended; the programs of the folder `distributed` need several devices;
+vision_transformer is gone.
 
 | program | arguments | result |
 | --- | --- | --- |

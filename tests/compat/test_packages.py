@@ -32,7 +32,7 @@ def compute(packages: Path, to: Path, names: Sequence[str]) -> tuple[Path, Path]
         folder.mkdir()
     commands = [[sys.executable, "-W", "ignore", PROGRAM, folder.name, str(folder), *names] for folder in folders]
     for process in [subprocess.Popen(c, env=environment, stdout=subprocess.DEVNULL) for c in commands]:
-        process.wait(timeout=300)
+        process.wait(timeout=240 + 60 * len(names))
     return folders
 
 
@@ -42,6 +42,15 @@ def quick(packages_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return compute(packages_dir, tmp_path_factory.mktemp("quick"), QUICK)
 
 
+@pytest.fixture(scope="module")
+def others(
+    ecosystem_dir: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Path, Path]:
+    """The results of the chosen cases of the folder `ecosystem`."""
+    chosen = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    return compute(ecosystem_dir, tmp_path_factory.mktemp("others"), [c for c in CASES if c in chosen - {*QUICK}])
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "name" in metafunc.fixturenames:
         if metafunc.config.getoption("--ecosystem"):
@@ -49,10 +58,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("name", list(CASES))
 
 
-def test_the_numbers_are_pytorchs(
-    quick: tuple[Path, Path], name: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    folders = quick if name in QUICK else compute(request.getfixturevalue("ecosystem_dir"), tmp_path, [name])
+def test_the_numbers_are_pytorchs(name: str, request: pytest.FixtureRequest) -> None:
+    folders = request.getfixturevalue("quick" if name in QUICK else "others")
     assert difference(*folders, name) is None
 
 

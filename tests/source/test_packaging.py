@@ -179,7 +179,7 @@ def test_metadata(wheel: Path) -> None:
     assert metadata.get_all("License-File") == ["LICENSE-APACHE", "LICENSE-MIT"]
     assert metadata["Requires-Python"] == ">=3.11"
     extras = {"audio", "cuda12", "cuda13", "data", "docs", "hub", "image", "keras", "media", "mpi", "plot"}
-    extras |= {"all", "serve", "tensorboard", "test", "text", "threads", "train"}
+    extras |= {"all", "completion", "serve", "tensorboard", "test", "text", "threads", "train"}
     assert set(metadata.get_all("Provides-Extra", [])) == extras
     required = [line.split(";")[0].strip() for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
     assert required == ["numpy>=2.1"]

@@ -146,19 +146,14 @@ class TokenizersBackend(PreTrainedTokenizerBase):
         result = self._encode(text, text_pair, lengths, **options) if text is not None else None
         if max_target_length is not None:
             lengths = lengths._replace(max_length=max_target_length)
-        return self._with_labels(result, text_target, text_pair_target, lengths, options)
+        return self._with_labels(result, (text_target, text_pair_target), lengths, options)
 
     def _with_labels(
-        self,
-        result: BatchEncoding | None,
-        text_target: Any,
-        text_pair_target: Any,
-        lengths: Lengths,
-        options: Mapping[str, Any],
+        self, result: BatchEncoding | None, texts: tuple[Any, Any], lengths: Lengths, options: Mapping[str, Any]
     ) -> BatchEncoding:
         """Return `result` with the ids of texts that a model is to write; all of their tokens if it is None."""
         with self._as_target():
-            target = self._encode(text_target, text_pair_target, lengths, **options)
+            target = self._encode(*texts, lengths, **options)
         if result is None:
             return target
         result["labels"] = target["input_ids"]

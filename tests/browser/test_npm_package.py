@@ -22,6 +22,7 @@ from tests.browser.test_types import typescript as typescript  # a fixture
 
 import tallow
 from tallow.models import SentenceEncoder
+from tallow.transformers import pipeline
 
 (FIVE_LINES,) = (block for block in blocks(ROOT / "docs" / "browser.md", "html") if "node_modules/tallow" in block)
 TEXTS = ["a small red ball", "a small red car", "rain"]
@@ -116,6 +117,8 @@ def test_generation_repeats_with_a_seed_and_stops(module: Page) -> None:
 
 
 ERRORS = {
+    "tallow.pipeline('poetry')": ("InvalidKeyError", "unknown task 'poetry'", "the tasks"),
+    "tallow.pipeline('fill-mask')": ("ArgumentError", "no model of the package fits the task 'fill-mask'", "name one"),
     "tallow.python('1 / 0')": ("ZeroDivisionError", "ZeroDivisionError: division by zero", None),
     "tallow.python('tl.ones(2) @ tl.ones(3)')": ("NameError", "NameError: name 'tl' is not defined", None),
     "tallow.load('a story')": ("BadModel", '"a story" is not the address of a model.', "Write an address"),
@@ -192,6 +195,49 @@ def test_embed_agrees_with_python_on_this_machine(module: Page, project: Path) -
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert one == found[1]
     assert "download" in stages
+
+
+def test_pipelines_have_the_results_of_transformers_js(module: Page) -> None:
+    written, pieces, vectors, heard = module.evaluate("""
+    async () => {
+      const write = await tallow.pipeline("text-generation");
+      const pieces = [];
+      const callback_function = (text) => pieces.push(text);
+      const streamer = new tallow.TextStreamer(write.tokenizer, { skip_prompt: true, callback_function });
+      const written = await write("Once upon a time", { max_new_tokens: 12, streamer });
+      const extract = await tallow.pipeline("feature-extraction");
+      const { data, dims, tolist } = await extract(["a cat", "rain"], { pooling: "mean", normalize: true });
+      const listen = await tallow.pipeline("automatic-speech-recognition");
+      const heard = await listen(new URL("samples/timer.flac", location));
+      return [written, pieces, [dims, data.constructor.name, tolist()], heard];
+    }
+    """)
+    assert written == pipeline("text-generation")("Once upon a time", max_new_tokens=12, do_sample=False)
+    assert "Once upon a time" + "".join(pieces) == written[0]["generated_text"]
+    dims, kind, rows = vectors
+    assert (dims[0], kind) == (2, "Float32Array")
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    extract = pipeline("feature-extraction")
+    means = [np.mean(extract(text)[0], axis=0) for text in ("a cat", "rain")]
+    np.testing.assert_allclose(rows, [mean / np.linalg.norm(mean) for mean in means], atol=1e-4)
+    assert "twenty minutes" in heard["text"]
+
+
+def test_pipelines_end(module: Page) -> None:
+    found = module.evaluate("""
+    async () => {
+      const tell = ({ name, message }) => [name, message];
+      const write = await tallow.pipeline("text-generation");
+      await write.dispose();
+      const disposed = await write("Once").catch(tell);
+      const other = await tallow.pipeline("text-generation");
+      const running = other("Once", { max_new_tokens: 400 }).catch(tell);
+      await tallow.close();
+      return [disposed, await running];
+    }
+    """)
+    assert found[0] == ["ArgumentError", "the pipeline was disposed of"]
+    assert found[1][0] == "Closed"
 
 
 def test_python_starts_again_after_close(module: Page) -> None:

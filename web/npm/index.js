@@ -1,7 +1,7 @@
 /**
  * Models and Python for any page: the module of the npm package.
  *
- *     import { embed, load, python, transcribe } from "tallow";
+ *     import { embed, load, pipeline, python, transcribe } from "tallow";
  *     const lm = await load("story");
  *     for await (const piece of lm.generate("Once")) document.body.append(piece);
  *
@@ -11,15 +11,17 @@
 import { findFiles, parseGguf, parseModel } from "../page/model-files.js";
 import { aborted } from "../page/page.js";
 import { Problem } from "../worker/protocol.js";
-import { SITE } from "../page/site.js";
 import { samplesOf } from "../sound/sound.js";
-import { Runtime } from "../page/tallow.js";
+import { keywords, session } from "./session.js";
 
 /** @import { EmbedOptions, GenerateOptions, LanguageModel, LoadOptions, Options, PythonOptions, TranscribeOptions } from "./types.d.ts" */
+/** @import { Runtime } from "../page/tallow.js" */
 /** @import { Source } from "../worker/protocol.js" */
 /** @typedef {"text" | "speech" | "vectors"} Kind  as in tasks.py */
-/** @typedef {{ runtime: Runtime, models: Map<string, Promise<number>> }} Session  `models` has their numbers, by kind and name */
+/** @import { Session } from "./session.js" */
 
+export { TextStreamer, pipeline } from "./pipeline.js";
+export { close } from "./session.js";
 export { Problem };
 
 const STORY = "story";
@@ -27,9 +29,6 @@ const EXAMPLE_GGUF = "Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf";
 const ENCODER = "sentence-transformers/all-MiniLM-L6-v2";
 const WHISPER = "openai/whisper-tiny";
 const HEADS = { config: "config.json", modules: "modules.json" };
-
-/** @type {Map<string, Promise<Session>>}  by the address of their files */
-const sessions = new Map();
 
 /** @param {string | URL | Blob} [model] @param {LoadOptions} [options] @returns {Promise<LanguageModel>} */
 export async function load(model = STORY, options = {}) {
@@ -77,45 +76,6 @@ export async function python(code, { variables = {}, onOutput, ...options } = {}
   const { value, fault } = await runtime.call("python", { code, variables }, { onEvent: onOutput });
   if (fault) throw Problem.from(fault);
   return value;
-}
-
-/** @param {Pick<Options, "files">} [options] */
-export async function close({ files } = {}) {
-  const { href } = folderOf(files);
-  const current = sessions.get(href);
-  sessions.delete(href);
-  (await current?.catch(() => null))?.runtime.close();
-}
-
-/** Start Python, if it has not been started with these files. @param {Options} options @returns {Promise<Session>} */
-function session({ files, onProgress, signal }) {
-  const folder = folderOf(files);
-  const { href } = folder;
-  let current = sessions.get(href);
-  if (!current) {
-    current = start(folder, onProgress);
-    sessions.set(href, current);
-    current.catch(() => sessions.get(href) === current && sessions.delete(href)); // the next call tries again
-  }
-  return signal ? Promise.race([current, aborted(signal)]) : current;
-}
-
-/** @param {URL} folder @param {Options["onProgress"]} onProgress @returns {Promise<Session>} */
-async function start(folder, onProgress) {
-  const runtime = Runtime.create(folder);
-  try {
-    await runtime.start(new URL("web/tasks.py", folder), { libraries: ["huggingface_tokenizers"], onProgress });
-  } catch (error) {
-    runtime.close();
-    throw error;
-  }
-  runtime.onStop = () => sessions.delete(folder.href); // the next call starts another
-  return { runtime, models: new Map() };
-}
-
-/** The folder with site.json. @param {string | URL} [files] */
-function folderOf(files = SITE) {
-  return new URL(`${files}`.replace(/\/*$/, "/"), document.baseURI);
 }
 
 /** The number of a model, which is loaded at its first use. @param {Session} session @param {Kind} kind @param {string | undefined} name @param {Options} options */
@@ -177,10 +137,4 @@ async function resultOf(steps, onText = () => {}) {
     if (done) return value;
     onText(value);
   }
-}
-
-/** Options as keyword arguments in Python: without those that are missing, and in snake case. @param {Record<string, unknown>} options */
-function keywords(options) {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== null);
-  return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]));
 }

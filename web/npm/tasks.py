@@ -118,6 +118,41 @@ class Demo:
         """Free a run."""
         self._runs.pop(run, None)
 
+    # ------------------------------------------------------------------------------------------------------- pipelines
+
+    async def open_pipeline(
+        self,
+        *,
+        task: str,
+        model: str | None = None,
+        dtype: str | None = None,
+        revision: str | None = None,
+        emit: Callable[[Any], None] | None = None,
+    ) -> int:
+        """Return the number of a new pipeline. `emit` receives the progress of downloads."""
+        import pipelines  # late: few pages need it
+
+        if "image" in task:
+            await pipelines.load_pillow()
+        number = next(self._numbers)
+        self._models[number] = pipelines.opened(task, model, dtype, revision, emit)
+        return number
+
+    def run_pipeline(
+        self,
+        *,
+        number: int,
+        options: dict[str, Any],
+        streams: dict[str, bool] | None = None,
+        emit: Callable[[Any], None] | None = None,
+    ) -> Any:
+        """Return the results of a pipeline. `emit` receives generated text."""
+        import pipelines
+
+        if number not in self._models:
+            raise ArgumentError("the pipeline was disposed of", hint="make another")
+        return plain(pipelines.computed(self._models[number], options, streams, emit))
+
     # ------------------------------------------------------------------------------------------------------------ code
 
     async def python(

@@ -88,6 +88,53 @@ export interface EmbedOptions extends Options {
 export function embed(texts: string[], options?: EmbedOptions): Promise<Float32Array[]>;
 export function embed(text: string, options?: EmbedOptions): Promise<Float32Array>;
 
+export interface PipelineOptions extends Pick<Options, "files" | "onProgress"> {
+  /** "fp32" (the default), "fp16", "q8" or "q4". */
+  dtype?: string | null;
+  /** "wasm" and "cpu": pipelines compute on the CPU. */
+  device?: string | null;
+  /** Of the repository on the Hub. */
+  revision?: string | null;
+  /** Called while files load, with the fields of transformers.js. */
+  progress_callback?: (progress: { status: string; name?: string; file?: string; task?: string; model?: string }) => void;
+}
+
+export interface Pipeline {
+  /**
+   * Compute. Arguments and results are those of transformers.js for the task, as in `(text, options)`,
+   * `(text, labels, options)` and `(question, context, options)`; names of options have underscores.
+   */
+  (...inputs: any[]): Promise<any>;
+  readonly task: string;
+  /** For a `TextStreamer`. */
+  readonly tokenizer: unknown;
+  /** Free the model's memory. */
+  dispose(): Promise<void>;
+}
+
+/**
+ * Return a pipeline, as transformers.js does.
+ * @param task  "text-generation", "text-classification", "automatic-speech-recognition" and others; docs/transformers.md
+ *   lists them
+ * @param model  a model on the Hugging Face Hub in the format of safetensors. Default: one of the package, for
+ *   text-generation, feature-extraction, zero-shot-classification and automatic-speech-recognition
+ */
+export function pipeline(task: string, model?: string | null, options?: PipelineOptions): Promise<Pipeline>;
+
+export interface TextStreamerOptions {
+  skip_prompt?: boolean;
+  skip_special_tokens?: boolean;
+  /** Called with each piece of text. Default: the browser's console. */
+  callback_function?: (text: string) => void;
+}
+
+/** Passes generated text on, as the option `streamer` of text-generation. */
+export class TextStreamer {
+  constructor(tokenizer: unknown, options?: TextStreamerOptions);
+  readonly options: { skip_prompt: boolean; skip_special_tokens: boolean };
+  readonly write: (text: string) => void;
+}
+
 export interface PythonOptions extends Pick<Options, "files" | "onProgress"> {
   /** Global variables that are set before the code runs. Typed arrays arrive as memoryviews. */
   variables?: Record<string, unknown>;

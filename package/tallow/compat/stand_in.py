@@ -147,6 +147,13 @@ class TorchFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""
 
+    def names_of(self, value: Any) -> list[str]:
+        """Return the full names by which modules of PyTorch have a class or a function of tallow, as its files do."""
+        module, name = value.__module__, value.__qualname__
+        own = [path for path, place in OWN.items() if place == f"{module}:{name}"]
+        homes = {path: sys.modules.get(home) for path, home in MODULES.items()}
+        return own + [f"{path}.{name}" for path, home in homes.items() if getattr(home, name, None) is value]
+
     def __enter__(self) -> Self:
         return self
 

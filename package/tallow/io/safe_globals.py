@@ -1,11 +1,13 @@
 """Classes and functions that a program permits in files, beyond tensors and plain containers, as in PyTorch.
 
 A permitted class is made by its `__new__`, and gets its attributes by its `__setstate__` or directly; a permitted
-function is called. Permit only what does no harm with any arguments: they come from the file.
+function is called. Permit only what does no harm with any arguments: they come from the file. While tallow stands in
+for PyTorch, the names that PyTorch has for a class or a function of tallow are permitted with it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -55,7 +57,7 @@ class safe_globals:
 
 def by_name() -> dict[str, Any]:
     """Return what is permitted, by the full names in files."""
-    return dict(map(_named, _permitted))
+    return {name: value for value, names in map(_named, _permitted) for name in names}
 
 
 def set_attributes(target: Any, state: Any) -> None:
@@ -70,10 +72,19 @@ def set_attributes(target: Any, state: Any) -> None:
         setattr(target, name, value)
 
 
-def _named(entry: Any) -> tuple[str, Any]:
+def _named(entry: Any) -> tuple[Any, list[str]]:
+    """Return an entry's class or function, and the full names that files may have for it."""
     value, name = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
     if not callable(value) or not isinstance(name, str | None):
         raise ArgumentTypeError(
             f"add_safe_globals: a {type(value).__name__}", hint="pass classes, functions, or pairs of one and its name"
         )
-    return name if name is not None else f"{value.__module__}.{value.__qualname__}", value
+    if name is not None:
+        return value, [name]
+    own = f"{value.__module__}.{value.__qualname__}"
+    return value, [own, *_names_in_torch(value)] if own.startswith("tallow.") else [own]
+
+
+def _names_in_torch(value: Any) -> list[str]:
+    finder: Any = next((finder for finder in sys.meta_path if type(finder).__name__ == "TorchFinder"), None)
+    return [] if finder is None else finder.names_of(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
+from tallow.compat import install_torch
 from tallow.errors import ArgumentTypeError, CheckpointError
 from tallow.io.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 
@@ -72,6 +74,29 @@ def test_what_tallow_knows_stays_checked() -> None:
         assert tl.load(array)["x"].tolist() == [0.0, 1.0]
         with pytest.raises(CheckpointError, match="NumPy dtype"):
             tl.load(saved({"x": np.array([{}], dtype=object), "more": Config}))
+
+
+def test_a_module_of_pytorch_is_permitted_by_its_name_there() -> None:
+    torch = pytest.importorskip("torch")
+    x, file = np.ones((1, 4, 8), "float32"), io.BytesIO()
+    model = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).eval()
+    torch.save(model, file)
+    expected = model(torch.from_numpy(x)).detach().numpy()
+    with install_torch(replace=True):
+        modules = importlib.import_module("torch.nn.modules")
+        kinds = [
+            modules.transformer.TransformerEncoderLayer,
+            modules.activation.MultiheadAttention,
+            modules.linear.NonDynamicallyQuantizableLinear,
+            modules.normalization.LayerNorm,
+            modules.dropout.Dropout,
+            importlib.import_module("torch").nn.functional.relu,
+        ]
+        with safe_globals(kinds), pytest.raises(CheckpointError, match=r"torch\.nn\.modules\.linear\.Linear"):
+            tl.load(file.getvalue())
+        with safe_globals([*kinds, modules.linear.Linear]):
+            loaded = tl.load(file.getvalue())
+            np.testing.assert_allclose(loaded(tl.tensor(x)).detach().numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_the_list_of_what_is_permitted() -> None:

@@ -16,7 +16,7 @@ from tallow.dtypes import BF16, bfloat16, cast, widen
 Array = np.ndarray[Any, Any]
 
 LIBRARY = kernels.info().library
-pytestmark = pytest.mark.skipif("amx" not in LIBRARY, reason=f"{LIBRARY} has no tiles")
+pytestmark = [pytest.mark.native, pytest.mark.skipif("amx" not in LIBRARY, reason=f"{LIBRARY} has no tiles")]
 rng = np.random.default_rng(8)
 
 

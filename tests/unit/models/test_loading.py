@@ -14,7 +14,8 @@ from tallow import nn
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import safetensors
 from tallow.models import AutoModel
-from tallow.models.auto import ARCHITECTURES, MODEL_TYPES, model_class
+from tallow.models.architectures import ARCHITECTURES, MODEL_TYPES
+from tallow.models.auto import model_class
 from tallow.models.config import Config
 from tallow.models.decoders import falcon, gpt2, qwen
 from tallow.models.encoders import bert, distilbert, roberta

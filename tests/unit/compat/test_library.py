@@ -113,3 +113,18 @@ def test_nms_keeps_boxes_that_do_not_overlap_a_better_one(torch: Any) -> None:
         assert torch.ops.torchvision.nms(torch.from_numpy(boxes.astype(kind)), torch.ones(2), 0.6).tolist() == kept
     with pytest.raises(UnsupportedError, match="torchvision::deform_conv2d"):
         torch.ops.torchvision.deform_conv2d(torch.ones(2))
+
+
+def test_a_call_with_a_proxy_is_recorded(torch: Any) -> None:
+    """Even where the op's function could be computed with a proxy."""
+    fx, op = importlib.import_module("torch.fx"), cubed(torch)
+    profiler, aten = torch.ops.profiler, torch.ops.aten
+
+    def forward(x: Any) -> Any:
+        profiler._record_function_exit(x)
+        return aten.mul.Tensor(torch.ops.tests.cubed(x, scale=2.0), 3)
+
+    graph = fx.symbolic_trace(forward).graph
+    calls = [node.target for node in graph.nodes if node.op == "call_function"]
+    assert calls == [profiler._record_function_exit, torch.ops.tests.cubed, aten.mul.Tensor]
+    assert aten.mul.Tensor(op(torch.tensor([2.0]), scale=2.0), 3).tolist() == [48.0]

@@ -11,7 +11,9 @@ import tallow
 from tallow.compat.absent import absent
 from tallow.compat.libraries import load_library
 from tallow.compat.registry import OPS, existing
+from tallow.core.overrides import answers, ask
 from tallow.core.tensor import Tensor
+from tallow.core.trees import leaves
 from tallow.errors import MissingNameError
 from tallow.nn import functional
 
@@ -30,7 +32,7 @@ class OpOverload:
         return self._overloadpacket
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._overloadpacket(*args, **kwargs)
+        return _answered(self, self._overloadpacket._function, args, kwargs)
 
     def __deepcopy__(self, memo: object) -> OpOverload:
         return self
@@ -57,7 +59,7 @@ class OpOverloadPacket:
         self._overloads: dict[str, OpOverload] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return _answered(self, self._function, args, kwargs)
 
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("_"):  # as of an object that copy has not filled yet
@@ -76,6 +78,15 @@ class OpOverloadPacket:
     def overloads(self) -> list[str]:
         """Return the names of the signatures that have been asked for."""
         return [*self._overloads] or ["default"]
+
+
+def _answered(op: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the function of an op, unless an argument answers for the op: a proxy records a node that calls it.
+
+    Tensors of subclasses answer for the functions that the op calls.
+    """
+    proxies = [x for x in leaves((args, kwargs)) if not isinstance(x, Tensor) and answers(type(x))]
+    return ask(op, proxies, args, kwargs) if proxies else function(*args, **kwargs)
 
 
 class _OpNamespace:

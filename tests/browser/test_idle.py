@@ -21,6 +21,7 @@ def test_idle_story_page_frees_its_memory_and_goes_on(page: Page, revisited_site
     page.clock.install()
     page.goto(f"{revisited_site}wasm_examples/llama2c/")
     page.get_by_test_id("steps").fill("20")
+    page.get_by_test_id("seed").fill("1")
     story = finish_story(page)
     page.get_by_test_id("stats").get_by_label("Threads").select_option("1")
     assert page.workers

@@ -61,6 +61,7 @@ def write_story(page: Page) -> str:
 def story(page: Page, revisited_site: str) -> Page:
     """The story page with its model."""
     page.goto(f"{revisited_site}wasm_examples/llama2c/")
+    page.get_by_test_id("seed").fill("1")
     expect_status(page, "Ready.")
     return page
 

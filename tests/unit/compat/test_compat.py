@@ -21,7 +21,7 @@ from tallow.compat.stand_in import all_modules
 from tallow.compat.version import TorchVersion
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
-MISSING = r"torch\.package: tallow, which stands in for torch here, has no 'package'"
+MISSING = r"torch\.package: tallow, which stands in for torch here, has no '_lazy'"
 
 
 @pytest.fixture
@@ -82,10 +82,10 @@ def test_the_usual_imports(torch: Any) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "import torch.package",
-        "from torch import package",
-        "from torch.package import PackageImporter",
-        "import torch.package.deep",
+        "import torch._lazy",
+        "from torch import _lazy",
+        "from torch._lazy import metrics",
+        "import torch._lazy.deep",
     ],
 )
 def test_importing_a_missing_module_raises(torch: Any, statement: str) -> None:
@@ -96,12 +96,12 @@ def test_importing_a_missing_module_raises(torch: Any, statement: str) -> None:
 
 def test_a_missing_attribute_raises(torch: Any) -> None:
     with pytest.raises(MissingNameError, match=MISSING):
-        _ = torch.package
+        _ = torch._lazy
     with pytest.raises(MissingNameError, match=r"torch\.nn\.Frobnicate: tallow"):
         _ = torch.nn.Frobnicate
     with pytest.raises(MissingNameError, match=r"torch\.optim\.Frobnicate: tallow"):
         _ = torch.optim.Frobnicate
-    assert not hasattr(torch, "package")
+    assert not hasattr(torch, "_lazy")
 
 
 def test_modules_of_tallow_that_pytorch_does_not_have_stay_out(torch: Any) -> None:
@@ -218,10 +218,10 @@ class TestCommandLine:
         assert self.run("train.py", cwd=tmp_path).returncode == 7
 
     def test_the_last_line_names_the_missing_module(self, tmp_path: Path) -> None:
-        (tmp_path / "train.py").write_text("import torch\nimport torch.package\n")
+        (tmp_path / "train.py").write_text("import torch\nimport torch._lazy\n")
         process = self.run("train.py", cwd=tmp_path)
         assert process.returncode == 1
-        assert process.stderr.splitlines()[-1].endswith("has no 'package'")
+        assert process.stderr.splitlines()[-1].endswith("has no '_lazy'")
 
     def test_a_missing_file(self, tmp_path: Path) -> None:
         done = self.run("trian.py", cwd=tmp_path)

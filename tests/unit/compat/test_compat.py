@@ -21,7 +21,7 @@ from tallow.compat.stand_in import all_modules
 from tallow.compat.version import TorchVersion
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
-MISSING = r"torch\.package: tallow, which stands in for torch here, has no '_lazy'"
+MISSING = r"torch\._lazy: tallow, which stands in for torch here, has no '_lazy'"
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@
 
 Each package of tests/compat/ecosystem is imported in a process of its own, and its cases are computed with PyTorch and
 tallow. Results go to a folder; those that are there already are not computed again. The programs of
-tests/compat/checkouts run if `--checkouts` names a folder with `examples` (github.com/pytorch/examples) and `minGPT`
-(github.com/karpathy/minGPT); they need gymnasium, matplotlib and six too. Without it, their part of the page stays.
+tests/compat/checkouts run if `--checkouts` names a folder with `examples` (github.com/pytorch/examples), `minGPT`
+(github.com/karpathy/minGPT) and `LLMs-from-scratch` (github.com/rasbt/LLMs-from-scratch); they need gymnasium,
+matplotlib and six too. Without it, their part of the page stays.
 """
 
 from __future__ import annotations
@@ -59,8 +60,11 @@ PROGRAMS_HEAD = f"""{PROGRAMS_TITLE}
 
 Programs of [pytorch/examples](https://github.com/pytorch/examples) and
 [minGPT](https://github.com/karpathy/minGPT) run unchanged on small made-up data, with the weights and draws that
-PyTorch gets. "equal" means that all lines they print agree, their numbers to {PRINTED_RTOL:g}. "runs" means that only
-the end counts: the processes of mnist_hogwild race, the programs of fx print generated code, which is laid out
+PyTorch gets, and so do parts of [LLMs-from-scratch](https://github.com/rasbt/LLMs-from-scratch): notebooks (ch02,
+dataloader, ch03, multihead-attention), a GPT-2 of full size, training, generation, a classifier, and in `pkg` variants
+of GPT-2, and of Llama 3 and Qwen 3 with caches. There a program, `small.py`, sets small sizes. "equal" means
+that all lines they print agree, their numbers to {PRINTED_RTOL:g}. "runs" means that only the end counts: the processes
+of mnist_hogwild race, ch02 prints initial weights, the programs of fx print generated code, which is laid out
 differently, and PyTorch draws the dropout of the Transformer's attention in C++. Not run: language_translation and
 snli need torchtext, which has ended; the programs of the folder `distributed` need several devices;
 vision_transformer is gone.
@@ -132,7 +136,7 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description="Write docs/ecosystem.md.")
     parser.add_argument("--results", type=Path, help="a folder for the results; a temporary one by default")
-    parser.add_argument("--checkouts", type=Path, help="a folder with checkouts of pytorch/examples and minGPT")
+    parser.add_argument("--checkouts", type=Path, help="a folder with checkouts of the repositories")
     given = parser.parse_args()
     load_ecosystem()
     packages, path = fetch(ECOSYSTEM), ROOT / "docs" / "ecosystem.md"

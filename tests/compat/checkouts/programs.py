@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from checkouts import lessons
+
 
 class Program(NamedTuple):
     """A program: where it is, its arguments, its data, and what is compared."""
@@ -21,7 +23,8 @@ class Program(NamedTuple):
     lines: int = 0  # it ends after so many lines; 0: by itself
     before: str = ""  # a program that runs first, by PyTorch, with the same draws
     picture: str = ""  # a file to compare
-    # False: only its end counts, as processes race, it prints generated code, or PyTorch draws dropout in C++.
+    # False: only its end counts, as processes race, it prints generated code or initial weights, or PyTorch draws
+    # dropout in C++.
     compared: bool = True
 
 
@@ -118,6 +121,8 @@ ADDER = "--model.model_type=gpt-nano --trainer.max_iters=12 --trainer.batch_size
 KINDS = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
 FX = ("invert", "module_tracer", "primitive_library", "profiling_tracer", "replace_op", "subgraph_rewriter_basic_use")
 HIGH = [f"dataset/BSDS300/images/{part}" for part in ("train", "test")]
+BOOK = "LLMs-from-scratch"
+NOTEBOOKS = (("ch02", "ch02"), ("ch02", "dataloader"), ("ch03", "ch03"), ("ch03", "multihead-attention"))
 KEPT = [f"pictures/{part}/{kind}" for part in ("train", "val") for kind in "ab"]
 PROGRAMS = [
     Program("examples/mnist", "main.py", f"{MNIST} --no-accel --save-model", digits),
@@ -149,4 +154,24 @@ PROGRAMS = [
     Program("examples/fast_neural_style", "neural_style/neural_style.py", STYLE, style, picture="made.png"),
     *(Program("examples/fx", f"{name}.py", compared=False) for name in FX),
     Program("minGPT", "projects/adder/adder.py", ADDER, lines=60),
+    *(
+        Program(
+            f"{BOOK}/{chapter}/01_main-chapter-code",
+            "small.py",
+            name,
+            lessons.cells(f"{name}.ipynb"),
+            compared=name != "ch02",
+        )
+        for chapter, name in NOTEBOOKS
+    ),
+    Program(f"{BOOK}/ch04/01_main-chapter-code", "gpt.py", "", lessons.lesson()),
+    Program(f"{BOOK}/ch05/01_main-chapter-code", "small.py", "gpt_train", lessons.lesson(lessons.TRAIN)),
+    Program(f"{BOOK}/ch05/01_main-chapter-code", "small.py", "gpt_generate", lessons.lesson(lessons.GENERATE)),
+    Program(
+        f"{BOOK}/ch06/01_main-chapter-code",
+        "gpt_class_finetune.py",
+        "--test_mode",
+        lessons.lesson(more=lessons.messages),
+    ),
+    Program(f"{BOOK}/pkg", "small.py", "variants", lessons.lesson(lessons.VARIANTS)),
 ]

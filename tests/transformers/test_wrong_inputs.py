@@ -1,4 +1,4 @@
-"""What cannot be meant is an error that says so, with a hint, in models, generate, pipelines and tokenizers."""
+"""Errors, with a hint, for what models, generate, pipelines and tokenizers cannot take."""
 
 from __future__ import annotations
 

@@ -5,7 +5,26 @@ from __future__ import annotations
 import logging as python_logging
 from logging import CRITICAL, DEBUG, ERROR, FATAL, INFO, NOTSET, WARN, WARNING
 
-__all__ = ["CRITICAL", "DEBUG", "ERROR", "FATAL", "INFO", "NOTSET", "WARN", "WARNING"]
+__all__ = [
+    "CRITICAL",
+    "DEBUG",
+    "ERROR",
+    "FATAL",
+    "INFO",
+    "NOTSET",
+    "WARN",
+    "WARNING",
+    "disable_progress_bar",
+    "enable_progress_bar",
+    "get_logger",
+    "get_verbosity",
+    "is_progress_bar_enabled",
+    "set_verbosity",
+    "set_verbosity_debug",
+    "set_verbosity_error",
+    "set_verbosity_info",
+    "set_verbosity_warning",
+]
 
 ROOT = "transformers"
 _bars = {"shown": True}

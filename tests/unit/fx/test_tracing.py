@@ -23,8 +23,8 @@ nn, F = tl.nn, tl.nn.functional
 # Functions that make tensors, or set the state of the process: a number that is not known is an error in them.
 MAKES = (
     "arange as_tensor asarray bartlett_window blackman_window broadcast_shapes empty empty_strided eye from_dlpack "
-    "from_numpy frombuffer full get_default_device get_rng_state hamming_window hann_window initial_seed is_tensor "
-    "kaiser_window linspace logspace manual_seed normal ones rand randint randn randperm scalar_tensor seed "
+    "from_file from_numpy frombuffer full get_default_device get_rng_state hamming_window hann_window initial_seed "
+    "is_tensor kaiser_window linspace logspace manual_seed normal ones rand randint randn randperm scalar_tensor seed "
     "set_default_device set_rng_state tensor tril_indices triu_indices zeros"
 )
 # Functions that return their operand, or a constant, without a look at it.

@@ -16,8 +16,14 @@ from tallow.dtypes import BF16, bfloat16, cast, widen
 Array = np.ndarray[Any, Any]
 
 LIBRARY = kernels.info().library
-pytestmark = [pytest.mark.native, pytest.mark.skipif("amx" not in LIBRARY, reason=f"{LIBRARY} has no tiles")]
+pytestmark = pytest.mark.native
 rng = np.random.default_rng(8)
+
+
+@pytest.fixture(autouse=True)
+def has_tiles() -> None:
+    if "amx" not in LIBRARY:
+        pytest.skip(f"{LIBRARY} has no tiles")
 
 
 def halves(*shape: int) -> Array:

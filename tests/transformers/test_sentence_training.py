@@ -14,7 +14,7 @@ import tallow.sentence_transformers as mine
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.sentence_transformers import losses
 from tallow.sentence_transformers.trainer import NoDuplicatesBatchSampler, SentenceTransformerTrainer
-from tallow.transformers.torch_numbers import TorchNumbers
+from tallow.utils.torch_numbers import TorchNumbers
 
 # The real library warns of its own parts.
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -14,7 +14,7 @@ import pytest
 import tallow as tl
 import tallow.transformers as mine
 from tallow.errors import ArgumentError, CheckpointError, UnsupportedError
-from tallow.transformers.torch_numbers import TorchNumbers
+from tallow.utils.torch_numbers import TorchNumbers
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((21, 5)).astype(np.float32)

@@ -12,7 +12,7 @@ from tests.transformers.folders import Folders
 import tallow as tl
 import tallow.transformers as mine
 from tallow.peft import LoraConfig, get_peft_model
-from tallow.transformers.torch_numbers import TorchNumbers
+from tallow.utils.torch_numbers import TorchNumbers
 
 ROWS = [
     {"input_ids": ids.tolist(), "attention_mask": [1] * 8} for ids in np.random.default_rng(0).integers(5, 60, (12, 8))

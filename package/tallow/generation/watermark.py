@@ -12,35 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.generation.processors import Logits, require, require_count, require_number
+from tallow.utils.torch_numbers import TorchNumbers
 
 Ids = npt.NDArray[np.int64]
 
 FIXED_SIZE = 1_000_003  # of the table of "selfhash"
 CANDIDATES = 40  # tokens that "selfhash" tries
 MULTIPLIER = np.int64(6364136223846793005)  # Knuth's linear congruential generator
-
-
-def torch_permutation(seed: int, size: int, count: int | None = None) -> Ids:
-    """Return the first `count` entries of `torch.randperm(size)` for a seed on a CPU; None means all.
-
-    Source:  Fisher & Yates by the Mersenne Twister; https://github.com/pytorch/pytorch, `randperm_cpu`
-    """
-    most = size - 1 if count is None else min(count, size - 1)
-    draws = _uint32(seed, max(most, 0)).tolist()
-    entries = list(range(size))
-    for i, draw in enumerate(draws):
-        other = i + draw % (size - i)
-        entries[i], entries[other] = entries[other], entries[i]
-    return np.array(entries[:count], np.int64)
-
-
-def torch_bits(seed: int, size: int) -> Ids:
-    """Return `torch.randint(0, 2, (size,))` for a seed on a CPU."""
-    return (_uint32(seed, size) % 2).astype(np.int64)
-
-
-def _uint32(seed: int, count: int) -> npt.NDArray[np.uint32]:
-    return np.random.RandomState(seed & 0xFFFFFFFF).randint(0, 2**32, count, np.uint32)
 
 
 @dataclass(frozen=True)
@@ -69,8 +47,8 @@ class GreenList:
         require(self.scheme in ("lefthash", "selfhash"), "seeding_scheme", self.scheme, '"lefthash" or "selfhash"')
         require_number("greenlist_ratio", self.ratio, "a number between 0 and 1", lambda r: 0 < r < 1)
         require_count("context_width", self.width, 1)
-        table = torch_permutation(self.key, FIXED_SIZE) if self.scheme == "selfhash" else np.zeros(0, np.int64)
-        object.__setattr__(self, "_table", table)
+        table = TorchNumbers(self.key).randperm(FIXED_SIZE) if self.scheme == "selfhash" else []
+        object.__setattr__(self, "_table", np.array(table, np.int64))
 
     def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
         if len(tokens) < self.width:
@@ -87,7 +65,8 @@ class GreenList:
     def green(self, tokens: Sequence[int]) -> Ids:
         """Return the green tokens after some tokens; the new one is the last of those for "selfhash"."""
         seed = self._seed(tokens[-self.width :])
-        return torch_permutation(seed % (2**64 - 1), self.vocab_size, int(self.vocab_size * self.ratio))
+        numbers = TorchNumbers(seed % (2**64 - 1))
+        return np.array(numbers.randperm(self.vocab_size, int(self.vocab_size * self.ratio)), np.int64)
 
     def _seed(self, context: Sequence[int]) -> int:
         if self.scheme == "lefthash":
@@ -125,7 +104,7 @@ class Tournament:
         require(0 < table_size <= 2**24, "sampling_table_size", table_size, "1 to 2**24")
         self.ngram = ngram
         self._keys = np.array(keys, np.int64)
-        self._bits = torch_bits(table_seed, table_size)
+        self._bits = TorchNumbers(table_seed).integers(2, (table_size,))
         self._history = history
         self._skips = ngram if skips_first else 0
 

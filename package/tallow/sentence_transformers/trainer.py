@@ -16,9 +16,9 @@ from tallow.sentence_transformers.losses import CoSENTLoss
 from tallow.sentence_transformers.model import SentenceTransformer
 from tallow.sentence_transformers.training_args import BatchSamplers, SentenceTransformerTrainingArguments
 from tallow.tape.modes import no_grad
-from tallow.transformers.torch_numbers import TorchNumbers
 from tallow.transformers.trainer import Trainer
 from tallow.transformers.trainer_pt_utils import nested_detach
+from tallow.utils.torch_numbers import TorchNumbers
 
 LABELS = ("label", "labels", "score", "scores")  # names of the column of labels
 PARTS = ("input_ids", "attention_mask", "prompt_length")  # of the features of a column

@@ -16,7 +16,7 @@ from tallow.core.creation import tensor
 from tallow.errors import ArgumentError, warn
 from tallow.random import default_generator
 from tallow.transformers.data_collator import IGNORED, Batch, DataCollatorMixin, as_array, padded
-from tallow.transformers.torch_numbers import NumPyNumbers, TorchNumbers
+from tallow.utils.torch_numbers import NumPyNumbers, TorchNumbers
 
 Ids = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

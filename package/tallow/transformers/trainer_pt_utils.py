@@ -18,7 +18,7 @@ from tallow.nn import functional as F
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.transformers.data_collator import IGNORED
-from tallow.transformers.torch_numbers import TorchNumbers
+from tallow.utils.torch_numbers import TorchNumbers
 
 # Parameters that weight decay leaves out, by name.
 UNDECAYED = re.compile(r"bias|layernorm|rmsnorm|(?:^|[._])norm(?:$|\.)")

@@ -1,7 +1,7 @@
 """Random numbers that PyTorch's CPU generator draws from the same seed.
 
-tallow's own generator is NumPy's PCG64 (see `tallow.random`). The order of the samples, and the masks of a collator
-with a seed, come from here instead, so that a run sees the same batches as with transformers and PyTorch.
+tallow's own generator is NumPy's PCG64 (see `tallow.random`). The order of a Trainer's samples, the masks of a collator
+with a seed, and watermarks come from here instead, so that they are those of transformers and PyTorch.
 
 Source:  Matsumoto & Nishimura 1998, the Mersenne Twister; its use as in ATen/native/TensorFactories.cpp (randperm) and
          ATen/core/DistributionsHelper.h
@@ -25,13 +25,17 @@ class TorchNumbers:
         """Return the next numbers of 32 bits."""
         return self._draw.randint(0, 2**32, size=count, dtype=np.uint32)
 
-    def randperm(self, n: int) -> list[int]:
-        """Return a permutation of the first n integers, for n below 2^32 / 20; as torch.randperm."""
-        order, words = list(range(n)), self.words(max(n - 1, 0)).tolist()
+    def randperm(self, n: int, count: int | None = None) -> list[int]:
+        """Return the first `count` entries of a permutation of n integers, for n below 2^32 / 20; as torch.randperm.
+
+        Args:    count: None means all; fewer take as many draws
+        """
+        last = max(n - 1, 0)
+        order, words = list(range(n)), self.words(last if count is None else min(count, last)).tolist()
         for i, word in enumerate(words):
             j = i + word % (n - i)
             order[i], order[j] = order[j], order[i]
-        return order
+        return order[:count]
 
     def bernoulli(self, p: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return True with the probabilities `p`; as torch.bernoulli of float32."""

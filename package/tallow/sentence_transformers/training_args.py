@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallow.errors import UnsupportedError
-from tallow.transformers.trainer_utils import ExplicitEnum
+from tallow.transformers.tensor_types import Choice
 from tallow.transformers.training_args import TrainingArguments
 
 
-class BatchSamplers(ExplicitEnum):
+class BatchSamplers(Choice):
     """Batches of random samples, or of random samples without a text in common."""
 
     BATCH_SAMPLER = "batch_sampler"

@@ -7,7 +7,6 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Sized
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,22 +14,13 @@ import numpy as np
 
 from tallow import random as tensor_random
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
+from tallow.transformers.tensor_types import Choice
 
 PREFIX_CHECKPOINT_DIR = "checkpoint"
 _CHECKPOINT = re.compile(rf"{PREFIX_CHECKPOINT_DIR}-(\d+)")
 
 
-class ExplicitEnum(StrEnum):
-    """An enumeration of strings.  Raises: ArgumentError, with the known values, for another one"""
-
-    @classmethod
-    def _missing_(cls, value: object) -> None:
-        known = ", ".join(member.value for member in cls)
-        raise ArgumentError(f"{value!r:.80} is not a valid {cls.__name__}", hint=f"pass one of {known}")
-
-
-class IntervalStrategy(ExplicitEnum):
+class IntervalStrategy(Choice):
     """When to log or evaluate."""
 
     NO = "no"
@@ -38,7 +28,7 @@ class IntervalStrategy(ExplicitEnum):
     EPOCH = "epoch"
 
 
-class SaveStrategy(ExplicitEnum):
+class SaveStrategy(Choice):
     """When to save: "best" means after an evaluation that is the best so far."""
 
     NO = "no"
@@ -47,7 +37,7 @@ class SaveStrategy(ExplicitEnum):
     BEST = "best"
 
 
-class SchedulerType(ExplicitEnum):
+class SchedulerType(Choice):
     """The names of the learning rate schedules; see `tallow.transformers.optimization`."""
 
     LINEAR = "linear"

@@ -14,10 +14,11 @@ from typing import Any
 
 from tallow import cuda, devices
 from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
-from tallow.transformers.trainer_utils import ExplicitEnum, IntervalStrategy, SaveStrategy, SchedulerType
+from tallow.transformers.tensor_types import Choice
+from tallow.transformers.trainer_utils import IntervalStrategy, SaveStrategy, SchedulerType
 
 
-class OptimizerNames(ExplicitEnum):
+class OptimizerNames(Choice):
     """The names of the optimizers that TrainingArguments know."""
 
     ADAMW_TORCH = "adamw_torch"
@@ -29,7 +30,7 @@ class OptimizerNames(ExplicitEnum):
     LION = "lion_32bit"
 
 
-class HubStrategy(ExplicitEnum):
+class HubStrategy(Choice):
     """When to upload: after each save, or at the end."""
 
     END = "end"

@@ -9,13 +9,13 @@ from typing import Any
 from tallow import devices
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError
 from tallow.models.encoders.text_classifier import TextClassifier
 from tallow.nn import functional as F
 from tallow.nn.activation import Sigmoid
 from tallow.nn.linear import Identity
 from tallow.nn.module import Module
-from tallow.sentence_transformers.model import check_options
+from tallow.sentence_transformers.model import check_options, weights_of
 from tallow.tape.modes import no_grad
 
 
@@ -53,10 +53,7 @@ class CrossEncoder:
         **others: Any,
     ) -> None:
         check_options(backend, others)
-        options = dict(model_kwargs or {})
-        dtype, quant = options.pop("dtype", options.pop("torch_dtype", None)), options.pop("quant", None)
-        if options:
-            raise UnsupportedError(f"model_kwargs: {', '.join(options)}", hint="pass dtype and quant alone")
+        dtype, quant = weights_of(model_kwargs)
         self.classifier = TextClassifier.from_pretrained(
             model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
         )

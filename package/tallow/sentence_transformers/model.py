@@ -356,15 +356,21 @@ def check_options(backend: str, others: Mapping[str, Any]) -> None:
             raise UnsupportedError(f"{name}={value!r:.80} is not supported", hint=f"leave out {name}")
 
 
+def weights_of(model_kwargs: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """Return the dtype and the quantisation in `model_kwargs`.  Raises: UnsupportedError for anything else in it"""
+    options = dict(model_kwargs or {})
+    dtype, quant = options.pop("dtype", options.pop("torch_dtype", None)), options.pop("quant", None)
+    if options:
+        raise UnsupportedError(f"model_kwargs: {', '.join(options)}", hint="pass dtype and quant alone")
+    return dtype, quant
+
+
 def _loaded(
     name: str | Path, device: Any, options: dict[str, Any], revision: str | None, token: str | None
 ) -> tuple[list[Module], dict[str, Any]]:
     """Return the modules of a folder or file, and its settings."""
-    dtype = options.pop("dtype", options.pop("torch_dtype", None))
-    quant = options.pop("quant", None)
     options.pop("attn_implementation", None)
-    if options:
-        raise UnsupportedError(f"model_kwargs: {', '.join(options)}", hint="pass dtype and quant alone")
+    dtype, quant = weights_of(options)
     path = local_model(name, revision=revision, token=token)
     if path.is_file():
         encoder, place = SentenceEncoder.from_pretrained(path, dtype, device, quant=quant), path.parent

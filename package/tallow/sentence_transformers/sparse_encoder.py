@@ -12,9 +12,9 @@ import numpy as np
 from tallow import devices, transformers
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError
 from tallow.models.encoders.sparse_encoder import SparseEncoder as Encoder
-from tallow.sentence_transformers.model import check_options
+from tallow.sentence_transformers.model import check_options, weights_of
 from tallow.sentence_transformers.util.similarity import SimilarityFunction, named
 
 
@@ -45,10 +45,7 @@ class SparseEncoder:
         **others: Any,
     ) -> None:
         check_options(backend, others)
-        options = dict(model_kwargs or {})
-        dtype, quant = options.pop("dtype", options.pop("torch_dtype", None)), options.pop("quant", None)
-        if options:
-            raise UnsupportedError(f"model_kwargs: {', '.join(options)}", hint="pass dtype and quant alone")
+        dtype, quant = weights_of(model_kwargs)
         self.encoder = Encoder.from_pretrained(
             model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
         )

@@ -26,7 +26,7 @@ from tallow.transformers.preprocessing import (
     read_settings,
 )
 from tallow.transformers.tensor_types import TensorType
-from tallow.transformers.tokenization_files import Where, download_of, read_where
+from tallow.transformers.tokenization_files import folder_of
 
 FIRST, LAST = "channels_first", "channels_last"
 _COMMON = {"do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True, "crop_size": None}
@@ -153,9 +153,7 @@ class AutoImageProcessor:
 
         Raises:  CheckpointError if there is none, or one that tallow lacks; HubError
         """
-        folder = read_where(
-            pretrained_model_name_or_path, Where(revision, token, subfolder, download=download_of(kwargs))
-        )
+        folder = folder_of(pretrained_model_name_or_path, revision, token, subfolder, kwargs)
         settings = read_settings(folder, BaseImageProcessor.nested)
         named = settings.get("image_processor_type") or settings.get("feature_extractor_type")
         if named is None and (folder / CONFIG).is_file():

@@ -18,7 +18,7 @@ from tallow.errors import ArgumentError, CheckpointError, InvalidKeyError, Missi
 from tallow.io.atomic import atomic_write
 from tallow.text.tokenizer_files import read_object
 from tallow.transformers.tensor_types import TensorType, converted
-from tallow.transformers.tokenization_files import DOWNLOAD, Where, download_of, read_where
+from tallow.transformers.tokenization_files import DOWNLOAD, folder_of
 from tallow.transformers.uploads import upload
 
 FILE, NESTED, CONFIG = "preprocessor_config.json", "processor_config.json", "config.json"
@@ -138,9 +138,7 @@ class Preprocessor:
 
         Raises:  CheckpointError if there is no file with settings; HubError
         """
-        folder = read_where(
-            pretrained_model_name_or_path, Where(revision, token, subfolder, download=download_of(kwargs))
-        )
+        folder = folder_of(pretrained_model_name_or_path, revision, token, subfolder, kwargs)
         return cls.from_dict(read_settings(folder, cls.nested), **only_settings(kwargs))
 
     @classmethod

@@ -19,7 +19,7 @@ from tallow.transformers.feature_extraction import AutoFeatureExtractor
 from tallow.transformers.image_processing import AutoImageProcessor
 from tallow.transformers.preprocessing import FILE, NESTED, BatchFeature
 from tallow.transformers.tokenization import TokenizersBackend
-from tallow.transformers.tokenization_files import Where, download_of, read_where
+from tallow.transformers.tokenization_files import folder_of
 from tallow.transformers.uploads import upload
 
 # For each part of a processor: what loads it.
@@ -78,9 +78,7 @@ class ProcessorMixin:
 
         Raises:  CheckpointError if a part is missing; HubError; TokenizerError
         """
-        folder = read_where(
-            pretrained_model_name_or_path, Where(revision, token, subfolder, download=download_of(kwargs))
-        )
+        folder = folder_of(pretrained_model_name_or_path, revision, token, subfolder, kwargs)
         parts = {name: LOADERS[name].from_pretrained(folder, **kwargs) for name in cls.attributes}
         return cls(**parts)
 
@@ -225,9 +223,7 @@ class AutoProcessor:
 
         Raises:  CheckpointError if the folder has no part; HubError
         """
-        folder = read_where(
-            pretrained_model_name_or_path, Where(revision, token, subfolder, download=download_of(kwargs))
-        )
+        folder = folder_of(pretrained_model_name_or_path, revision, token, subfolder, kwargs)
         found = {}
         for name in ("image_processor", "feature_extractor"):
             try:

@@ -328,6 +328,13 @@ def read_where(name: str | Path, where: Where) -> Path:
     return find_folder(name, asked, local_settings)[0]
 
 
+def folder_of(
+    name: str | Path, revision: str | None, token: str | None, subfolder: str, arguments: Mapping[str, Any]
+) -> Path:
+    """Return the local folder of `from_pretrained`, whose other arguments say how files are downloaded."""
+    return read_where(name, Where(revision, token, subfolder, download=download_of(arguments)))
+
+
 def download_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` that say how files are downloaded."""
     return {name: value for name, value in arguments.items() if name in DOWNLOAD}

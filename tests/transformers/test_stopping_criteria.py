@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import numpy as np
 import pytest
+from support.own_loop import run_coroutine
 from tests.transformers.both import both, both_raise
 
 from tallow.errors import ArgumentError
@@ -103,4 +103,4 @@ def test_an_asynchronous_iterator_of_pieces() -> None:
         streamed(streamer, torch)
         return [piece async for piece in streamer]
 
-    both(lambda tf, torch: asyncio.run(pieces(tf, torch)))
+    both(lambda tf, torch: run_coroutine(pieces(tf, torch)))

@@ -30,6 +30,7 @@ from tallow.text.marks import Encoded, PostProcessor, kept_lengths, post_process
 from tallow.text.stream_decoder import StreamDecoder, TextDecoder
 from tallow.text.text_tokenizer import TextTokenizer
 from tallow.text.token_bytes import token_bytes
+from tallow.text.tokenizer_classes import WITH_SEGMENTS
 from tallow.text.tokenizer_engines import Engine, Token, engine_of
 from tallow.text.tokenizer_folder import CONFIG, FILE, read_folder, read_settings
 
@@ -59,6 +60,7 @@ class Tokenizer(TextTokenizer):
     Attributes:
         model_max_length: maximum number of ids, special tokens included; None for no limit.
         truncation_side, padding_side: where texts are cut and padded, "right" or "left".
+        model_input_names: what the models of this tokenizer take, in transformers' names.
 
     Example:
         tokenizer = Tokenizer.from_pretrained("all-MiniLM-L6-v2")
@@ -77,6 +79,7 @@ class Tokenizer(TextTokenizer):
         self.chat_template = config.get("chat_template")
         self.truncation_side = _side(config, "truncation_side")
         self.padding_side = _side(config, "padding_side")
+        self.model_input_names = tuple(config.get("model_input_names") or WITH_SEGMENTS)
         self._cleans_up = config.get("clean_up_tokenization_spaces") is True
         self.pad_token_id = self._id_of("pad_token")
         self.mask_token_id = self._id_of("mask_token")

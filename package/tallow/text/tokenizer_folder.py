@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tallow.errors import CheckpointError, TokenizerError
 from tallow.io.json_object import parse_object
-from tallow.text.tokenizer_classes import CLASSES, NAMED, TokenizerClass, class_name, known_name
+from tallow.text.tokenizer_classes import CLASSES, INPUTS, NAMED, TokenizerClass, class_name, known_name
 from tallow.text.tokenizer_conversion import SETS, VOCABULARIES, convert
 from tallow.text.tokenizer_files import MAX_DEPTH, as_id, read_ids, read_object, read_text
 from tallow.text.tokenizer_steps import Entry, Folder, added_ends
@@ -192,6 +192,7 @@ def _settings(
     settings["padding_side"] = config.get("padding_side") or str(padding.get("direction", side)).lower()
     settings["truncation_side"] = config.get("truncation_side") or str(truncation.get("direction", "right")).lower()
     settings["pad_token_type_id"] = kind.pad_type if kind is not None else 0
+    settings["model_input_names"] = list(config.get("model_input_names") or (kind.inputs if kind else INPUTS))
     despite = config.get("clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output") is True
     cleans = config.get("clean_up_tokenization_spaces") is True
     settings["clean_up_tokenization_spaces"] = cleans and (despite or _kind_of(entries["model"]) != "BPE")

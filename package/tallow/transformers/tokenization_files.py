@@ -19,7 +19,7 @@ from tallow.io.gguf import GGUF
 from tallow.lazy_names import missing
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.tokenizer import check_patterns
-from tallow.text.tokenizer_classes import CLASSES, INPUTS, TokenizerClass
+from tallow.text.tokenizer_classes import CLASSES, TokenizerClass
 from tallow.text.tokenizer_conversion import BLANK, WORDS, read_merges, read_words
 from tallow.text.tokenizer_files import read_ids, read_object
 from tallow.text.tokenizer_folder import CONFIG, FILE, TEMPLATE, Legacy, TokenizerFiles, complete, read_folder
@@ -75,8 +75,9 @@ class FileMethods(SpecialTokens):
         if tokenizer_object is not None or tokenizer_file is not None:
             text = tokenizer_object.to_str() if tokenizer_object is not None else None
             entries = json.loads(text) if text is not None else read_object(Path(str(tokenizer_file)))
-            # The steps are those of the object, but a class has its names for tokens.
-            config = (dict(kind.tokens) if kind is not None else {}) | config
+            # The steps are those of the object, but a class has its names for tokens and inputs.
+            of_class = {"model_input_names": kind.inputs, **kind.tokens} if kind is not None else {}
+            config = of_class | config
             kind = None
         else:
             vocab, merges = (vocab_file if vocab is None else vocab), (merges_file if merges is None else merges)
@@ -122,7 +123,6 @@ class FileMethods(SpecialTokens):
 
     def _set_up(self, files: TokenizerFiles, given: Mapping[str, Any], name: str = "") -> None:
         config, attributes = files.config, vars(self)
-        kind = CLASSES.get(files.name)
         attributes["_tokenizer"] = self._backend(files)
         limit = config.get("model_max_length")
         attributes |= {
@@ -131,7 +131,7 @@ class FileMethods(SpecialTokens):
             "model_max_length": NO_LIMIT if limit is None else limit,
             "padding_side": side_of(config.get("padding_side") or "right"),
             "truncation_side": side_of(config.get("truncation_side") or "right"),
-            "model_input_names": list(config.get("model_input_names") or (kind.inputs if kind else INPUTS)),
+            "model_input_names": list(config["model_input_names"]),
             "clean_up_tokenization_spaces": bool(config.get("clean_up_tokenization_spaces")),
             "split_special_tokens": bool(config.get("split_special_tokens")),
             "chat_template": _by_name(config.get("chat_template")),

@@ -79,7 +79,9 @@ class TextClassifier(HeadedEncoder):
     ) -> None:
         super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase)
         self.activation = activation
-        self._segments = isinstance(model, BertForSequenceClassification)
+        # As in transformers: a BERT whose tokenizer returns no segments reads both texts as the first.
+        takes_segments = isinstance(model, BertForSequenceClassification)
+        self._segments = takes_segments and "token_type_ids" in tokenizer.model_input_names
 
     @classmethod
     def options_of(cls, folder: Path) -> dict[str, Any]:

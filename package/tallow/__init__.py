@@ -212,6 +212,7 @@ LAZY = {  # imported at first use
     "masked": "tallow.masked",
     "models": "tallow.models",
     "nn": "tallow.nn",
+    "onnx": "tallow.onnx",
     "optim": "tallow.optim",
     "peft": "tallow.peft",
     "pipeline": "tallow.transformers.pipelines.factory:pipeline",

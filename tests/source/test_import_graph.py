@@ -28,7 +28,7 @@ LAYERS = (
         *("generation", "hub", "jit", "testing"),
     ),
     ("models",),
-    ("peft", "serving", "training"),
+    ("onnx", "peft", "serving", "training"),
     ("tallow",),
     ("keras", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
 )

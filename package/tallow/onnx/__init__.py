@@ -1,0 +1,8 @@
+"""Models in ONNX files: load them as modules that run, train and print their code; write modules as ONNX files."""
+
+from tallow.lazy_names import names_of
+
+LAZY: dict[str, str] = {}
+__all__ = list(LAZY)
+
+__getattr__, __dir__ = names_of(__name__, lazy=LAZY)

@@ -28,9 +28,9 @@ LAYERS = (
         *("generation", "hub", "jit", "testing"),
     ),
     ("models",),
-    ("onnx", "peft", "serving", "training"),
+    ("peft", "serving", "training"),
     ("tallow",),
-    ("keras", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
+    ("keras", "onnx", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 

@@ -2,7 +2,10 @@
 
 from tallow.lazy_names import names_of
 
-LAZY: dict[str, str] = {}
+LAZY = {
+    "OnnxModule": "tallow.onnx.load:OnnxModule",
+    "load": "tallow.onnx.load:load",
+}
 __all__ = list(LAZY)
 
 __getattr__, __dir__ = names_of(__name__, lazy=LAZY)

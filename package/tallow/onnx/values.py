@@ -1,0 +1,137 @@
+"""Values of an ONNX graph while it is built: known ones, weights, and proxies of nodes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tallow.core.tensor import Tensor
+from tallow.fx.graph import Graph
+from tallow.fx.graph_module import GraphModule
+from tallow.fx.node import Argument
+from tallow.fx.proxy import GraphAppendingTracer, Proxy
+from tallow.nn.parameter import Buffer, Parameter
+
+MOST_INTS = 4096  # elements of a tensor that is passed as a tuple of ints
+
+
+@dataclass
+class Known:
+    """A value that is known when the file is loaded.
+
+    Attributes:
+        value: a Tensor, an array of strings, a list, or None.
+        path: where the module has it, once a node reads it.
+        name: its name in the file.
+        trains: whether it is a weight, a Parameter of the module.
+    """
+
+    value: Any
+    name: str = ""
+    trains: bool = False
+    path: str | None = None
+
+    def as_ints(self) -> tuple[int, ...] | None:
+        """Return the elements of a tensor of integers, or None for anything else."""
+        value = self.value
+        if not isinstance(value, Tensor) or value.dtype.is_floating_point or value.numel() > MOST_INTS:
+            return None
+        return tuple(int(each) for each in value.reshape(-1).tolist())
+
+
+Value = Known | Proxy
+
+
+class Root:
+    """What the nodes of a module refer to: path -> tensor or module. Names of the file become paths."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Any] = {}
+        self._prefixes: set[str] = set()
+
+    def add(self, name: str, value: Any) -> str:
+        """Add a tensor or module under its name in the file, or a similar one that is free; return its path."""
+        path = self._free(_path(name))
+        self.members[path] = value
+        parts = path.split(".")
+        self._prefixes.update(".".join(parts[:i]) for i in range(1, len(parts)))
+        return path
+
+    def _free(self, path: str) -> str:
+        """Return a path that neither is taken, nor is above or below one that is."""
+        flat = path.replace(".", "_")
+        candidates = [path, flat]
+        number = 1
+        while self._is_taken(candidates[0]):
+            candidates.pop(0)
+            if not candidates:
+                candidates.append(f"{flat}_{number}")
+                number += 1
+        return candidates[0]
+
+    def _is_taken(self, path: str) -> bool:
+        parts = path.split(".")
+        above = (".".join(parts[:i]) for i in range(1, len(parts)))
+        return path in self.members or path in self._prefixes or any(each in self.members for each in above)
+
+
+def _path(name: str) -> str:
+    """Return a name as a dotted path of an attribute."""
+    parts = [re.sub(r"\W+", "_", part, flags=re.ASCII).strip("_") for part in name.split(".")]
+    parts = [part for part in parts if part] or ["tensor"]
+    # An attribute of modules, such as `forward`, cannot be hidden.
+    return ".".join(f"{part}_" if hasattr(GraphModule, part) or part == "training" else part for part in parts)
+
+
+class OnnxTracer(GraphAppendingTracer):
+    """Adds the nodes that operators make to the graph of a module. Tensors become buffers of the module."""
+
+    def __init__(self, graph: Graph, root: Root) -> None:
+        super().__init__(graph)
+        self.root = root
+        self.origin: dict[str, Any] = {}  # goes into `meta` of each node
+        self._readers: dict[str, Proxy] = {}
+
+    def create_node(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a node that knows which node of the file it comes from."""
+        node = super().create_node(*args, **kwargs)
+        node.meta.update(self.origin)
+        return node
+
+    def placeholder(self, name: str) -> Proxy:
+        """Add an input under its name in the file, or the identifier that is most like it."""
+        proxy = self.create_proxy("placeholder", name, (), {}, name=name)
+        proxy.node.target = proxy.node.name
+        return proxy
+
+    def create_arg(self, a: Any) -> Argument:
+        """Return a value as an argument of a node; a tensor as a node that reads it from the module."""
+        if isinstance(a, Tensor):
+            return self.read(self.root.add("constant", Buffer(a))).node
+        return super().create_arg(a)
+
+    def of(self, value: Value) -> Any:
+        """Return a value as the operand of an operator that is called on proxies."""
+        if not isinstance(value, Known) or not isinstance(value.value, Tensor):
+            return value.value if isinstance(value, Known) else value
+        if value.path is None:
+            held = value.value
+            # The tensor of a file is the module's own: no one else has it.
+            value.path = self.root.add(value.name, Parameter(held) if value.trains else Buffer(held))
+        return self.read(value.path)
+
+    def read(self, path: str) -> Proxy:
+        """Return the proxy of the node that reads what the module has at a path; one node for all uses."""
+        if path not in self._readers:
+            self._readers[path] = self.create_proxy("get_attr", path, (), {})
+        return self._readers[path]
+
+    def forget(self, last: Any) -> None:
+        """Erase the nodes after `last`."""
+        for node in reversed(self.graph.nodes):
+            if node is last:
+                break
+            self.graph.erase_node(node)
+        kept = set(self.graph.nodes)
+        self._readers = {path: proxy for path, proxy in self._readers.items() if proxy.node in kept}

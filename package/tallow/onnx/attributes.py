@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from tallow.core.creation import tensor
+from tallow.core.tensor import Tensor
+from tallow.dtypes import float32, int64
 from tallow.errors import CheckpointError, UnsupportedError
 from tallow.onnx.protobuf import AttributeProto, AttributeType, Buffer
 from tallow.onnx.tensors import ExternalFiles, tensor_of
@@ -62,3 +67,25 @@ def _is_there(proto: AttributeProto, name: str) -> bool:
 
 def _text(value: Buffer) -> str:
     return str(value, "utf-8", "surrogateescape")
+
+
+# Attributes of the operator Constant that are neither a tensor nor strings, and the dtype of the tensor
+_CONSTANTS = {"value_float": float32, "value_floats": float32, "value_int": int64, "value_ints": int64}
+
+
+def constant_value(given: list[AttributeProto], files: ExternalFiles, where: str) -> Any:
+    """Return the value of a node Constant: a Tensor, or an array of strings.
+
+    Raises:  as `attribute_value`; CheckpointError unless it has exactly one attribute
+    """
+    if len(given) != 1:
+        raise CheckpointError(f"{where} has {len(given)} attributes; a Constant has one")
+    proto = given[0]
+    value = attribute_value(proto, files, where)
+    if proto.name == "value" and isinstance(value, Tensor | np.ndarray):
+        return value
+    if proto.name in ("value_string", "value_strings"):
+        return np.array(value, object)
+    if proto.name in _CONSTANTS:
+        return tensor(value, dtype=_CONSTANTS[proto.name])
+    raise UnsupportedError(f"{where} has the attribute {proto.name!r:.80}, which is not supported")

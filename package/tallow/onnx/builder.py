@@ -2,67 +2,51 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections import ChainMap, Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tallow.core.tensor import Tensor
-from tallow.errors import CheckpointError, TallowError, TraceError, UnsupportedError
+from tallow.errors import CheckpointError, TallowError, TraceError
 from tallow.fx.graph import Graph
+from tallow.fx.graph_module import GraphModule
 from tallow.fx.proxy import Proxy
 from tallow.onnx import operators as _operators  # noqa: F401 - fills the table
-from tallow.onnx.attributes import attribute_value
-from tallow.onnx.operators.registry import Operator, find_operator
-from tallow.onnx.protobuf import GraphProto, ModelProto, NodeProto
-from tallow.onnx.tensors import ExternalFiles, tensor_of
+from tallow.onnx.attributes import attribute_value, constant_value
+from tallow.onnx.folding import folded
+from tallow.onnx.operators.registry import Operator
+from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
+from tallow.onnx.scopes import CONSTANT, Opsets, Program, operator_of
+from tallow.onnx.tensors import tensor_of
 from tallow.onnx.values import Known, OnnxTracer, Root, Value
 
-NEWEST_OPSET = 28  # of ai.onnx that is known
-
-
-@dataclass
-class Program:
-    """What all graphs of a file share.
-
-    Attributes:
-        model: the file.
-        files: those with external data.
-        opsets: domain -> version.
-    """
-
-    model: ModelProto
-    files: ExternalFiles
-    opsets: dict[str, int] = field(default_factory=dict)
-
-
-def opsets_of(model: ModelProto, name: str) -> dict[str, int]:
-    """Return domain -> version of the operators of a file.
-
-    Raises:  UnsupportedError if the operators of ai.onnx are newer than the newest known
-    """
-    opsets = {entry.domain if entry.domain != "ai.onnx" else "": entry.version for entry in model.opset_import}
-    if (version := opsets.get("", 1)) > NEWEST_OPSET:
-        raise UnsupportedError(
-            f"{name} uses opset {version} of ONNX; the newest supported is {NEWEST_OPSET}",
-            hint="export it again with an older opset, or convert it with onnx.version_converter",
-        )
-    return opsets
+STATISTICS = {"BatchNormalization": (3, 4)}  # operands that are state, and not trained
 
 
 class Builder:
-    """Builds one graph.
+    """Builds one graph: that of the file, or one of a node.
 
     Args:
         program: the file.
-        root: gets the weights.
+        outer: the builder of the graph around, whose values this one may read.
+
+    Attributes:
+        root: has the weights and the graphs of nodes.
+        captured: values of the graph around that nodes here read; they are the first inputs.
     """
 
-    def __init__(self, program: Program, root: Root) -> None:
-        self.program = program
+    def __init__(self, program: Program, outer: Builder | None = None) -> None:
+        self.program, self.outer = program, outer
+        self.opsets: Opsets = program.opsets if outer is None else outer.opsets
         self.graph = Graph()
-        self.tracer = OnnxTracer(self.graph, root)
-        self.values: dict[str, Value] = {"": Known(None)}
+        self.root = Root()
+        self.tracer = OnnxTracer(self.graph, self.root)
+        self.values: ChainMap[str, Value] = ChainMap({"": Known(None)})
+        self.captured: dict[str, Proxy] = {}
+        self._uses: Counter[str] = Counter()
+        self._given: Mapping[str, AttributeProto] = {} if outer is None else outer._given  # to the function around
+        self._calls: tuple[str, ...] = () if outer is None else outer._calls  # of functions that are being built
 
     def build(self, proto: GraphProto) -> None:
         """Add the inputs, the nodes and the outputs of a graph.
@@ -70,123 +54,246 @@ class Builder:
         Raises:  CheckpointError that names the node for names that are missing or defined twice, and for operands and
                  attributes that an operator lacks
         """
-        self._refuse_unsupported(proto.node)
-        initialized = {tensor.name for tensor in proto.initializer}
-        for info in proto.input:
-            if info.name not in initialized:
-                self.define(info.name, self.tracer.placeholder(info.name))
+        for info in inputs_of(proto):
+            self.define(info.name, self.tracer.placeholder(info.name))
+        results = [self.tracer.of(value) for value in self._contents(proto)]
+        self.graph.output(self.tracer.create_arg(results[0] if len(results) == 1 else tuple(results)))
+
+    def module(self, kind: type[GraphModule], name: str) -> GraphModule:
+        """Return the graph as a module."""
+        return kind(self.root.members, self.graph, name)
+
+    def _contents(self, proto: GraphProto) -> list[Value]:
+        """Add the initializers and the nodes of a graph, whose inputs are there; return its outputs."""
+        for tensor in proto.sparse_initializer:
+            name = tensor.values.name if tensor.values is not None else ""
+            raise CheckpointError(f"the initializer {name!r:.80} is a sparse tensor", hint="save it as a dense one")
+        self._uses.update(name for node in proto.node for name in node.input)
         for tensor in proto.initializer:
             value = tensor_of(tensor, self.program.files)
             trains = isinstance(value, Tensor) and value.dtype.is_floating_point and value.ndim > 0
             self.define(tensor.name, Known(value, tensor.name, trains))
         for number, node in enumerate(proto.node):
-            self._add(node, _where(node, number))
-        results = tuple(self.tracer.of(self.read(info.name, "the graph's output")) for info in proto.output)
-        self.graph.output(self.tracer.create_arg(results[0] if len(results) == 1 else results))
+            self._add(node, number)
+        return [self.read(info.name, "the output of the graph") for info in proto.output]
+
+    # ------------------------------------------------------------------------------------------------------- values
 
     def define(self, name: str, value: Value, where: str = "the graph") -> None:
         """Give a value its name.  Raises: CheckpointError if the name is taken"""
         if not name:
             return
-        if name in self.values:
+        if name in self.values.maps[0]:
             raise CheckpointError(f"{where}: the name {name!r:.80} is defined twice")
         self.values[name] = value
 
     def read(self, name: str, where: str) -> Value:
         """Return the value with a name.  Raises: CheckpointError if there is none yet"""
-        if name not in self.values:
+        found = self.find(name)
+        if found is None:
             raise CheckpointError(
                 f"{where}: the value {name!r:.80} is not defined before it",
                 hint="an initializer or a node is missing, or the nodes form a cycle or are not sorted",
             )
-        return self.values[name]
+        return found
+
+    def find(self, name: str) -> Value | None:
+        """Return the value with a name, here or in the graphs around; or None."""
+        if (found := self.values.get(name)) is not None or self.outer is None:
+            return found
+        found = self.outer.find(name)
+        if not isinstance(found, Proxy):
+            return found
+        if name not in self.captured:
+            last = next(reversed(self.captured.values())).node if self.captured else self.graph._root
+            proxy = self.tracer.placeholder(name)
+            last.append(proxy.node)
+            self.captured[name] = proxy
+        return self.captured[name]
 
     # ----------------------------------------------------------------------------------------------------- one node
 
-    def _add(self, node: NodeProto, where: str) -> None:
-        operator = self._operator(node)
-        assert operator is not None  # `_refuse_unsupported` has listed all that are missing
+    def _add(self, node: NodeProto, number: int) -> None:
+        where = _where(node, number)
+        self.program.nodes_left -= 1
+        if self.program.nodes_left < 0:
+            raise CheckpointError(f"{where}: the functions of the file make too many nodes")
         operands = [self.read(name, where) for name in node.input]
-        attributes = self._attributes(node, operator, where)
+        function = self.program.function(node)
+        if function is not None:
+            self._define_outputs(node, self._call(function, node, operands, where), where)
+            return
+        given = self._attribute_protos(node)
+        if node.op_type == CONSTANT and node.domain in ("", "ai.onnx"):
+            value = constant_value(given, self.program.files, where)
+            self._define_outputs(node, [Known(value, node.output[0])], where)
+            return
+        operator = operator_of(node, self.opsets)
+        assert operator is not None  # `Program.refuse_unsupported` has listed all that are missing
         _check_operands(operator, operands, where)
+        for i in STATISTICS.get(node.op_type, ()):
+            if i < len(operands) and isinstance(known := operands[i], Known):
+                known.trains = False
+        outer_origin = self.tracer.origin
         self.tracer.origin = {"onnx": (node.op_type, node.name or (node.output[0] if node.output else ""))}
         try:
-            results = self._results(operator, operands, attributes)
+            results = self._run(operator, node, operands, given, where)
         except TallowError as error:
+            if str(error).startswith("node "):
+                raise
             raise CheckpointError(f"{where}: {error}") from error
         finally:
-            self.tracer.origin = {}
+            self.tracer.origin = outer_origin
         self._define_outputs(node, results, where)
+
+    def _run(
+        self, operator: Operator, node: NodeProto, operands: list[Value], given: list[AttributeProto], where: str
+    ) -> list[Value]:
+        """Return the outputs of an operator: known ones, values of functions that it calls, or parts of one call."""
+        graphs = {attribute.name: attribute.g for attribute in given if attribute.g is not None}
+        if node.op_type == "If" and len(operands) == 1 and isinstance(condition := operands[0], Known):
+            chosen = graphs.get("then_branch" if bool(condition.value) else "else_branch")
+            if chosen is not None:
+                return self._inlined(chosen)
+        attributes = self._attributes(node, operator, given, where)
+        names = list(node.output)
+        if not graphs and operator.folds:
+            known = folded(operator, operands, attributes, [self._uses[name] for name in node.input])
+            if known is not None:
+                return [Known(value, name, known.trains) for value, name in zip(known.values, names, strict=False)]
+        attributes |= {name: self._graph(graph, f"{node.name or names[0]}.{name}") for name, graph in graphs.items()}
+        results = self._results(operator, operands, attributes)
+        if isinstance(results, Proxy) and (len(names) > 1 or operator.returns_tuple):
+            results = [results[i] for i in range(len(names))]
+        elif not isinstance(results, tuple):  # a list is a sequence, one value
+            results = [results]
+        return [
+            value if isinstance(value, Proxy) else Known(value, name)
+            for value, name in zip(results, names, strict=False)
+        ]
 
     def _results(self, operator: Operator, operands: list[Value], attributes: dict[str, Any]) -> Any:
         """Return what an operator gives: the values of functions that it calls on proxies, or of one call of it."""
         arguments = [self._operand(operator, i, value) for i, value in enumerate(operands)]
-        if not operator.whole and all(
+        are_known = all(
             not isinstance(argument, Proxy)
-            for i, argument in enumerate(arguments)
-            if i < len(operator.operands) and operator.operands[i] in operator.ints
-        ):
+            for name, argument in zip(operator.operands, arguments, strict=False)
+            if name in operator.ints
+        )
+        if not operator.whole and are_known:
             before = self.graph._root.prev
             try:
                 return operator.function(*arguments, **attributes)
-            except TraceError:  # it asks for a value or a shape, which is not known before it runs
+            except (TraceError, TypeError):  # it asks for a value or a shape, which is not known before it runs
                 self.tracer.forget(before)
                 arguments = [self._operand(operator, i, value) for i, value in enumerate(operands)]
         return self.tracer.create_proxy("call_function", operator.function, tuple(arguments), attributes)
 
     def _operand(self, operator: Operator, number: int, value: Value) -> Any:
         name = operator.operands[number] if number < len(operator.operands) else ""
-        if name in operator.ints and isinstance(value, Known):
-            known = value.as_ints()
-            return self.tracer.of(value) if known is None else known
+        if name in operator.ints and isinstance(value, Known) and (known := value.as_ints()) is not None:
+            return known
         return self.tracer.of(value)
 
-    def _define_outputs(self, node: NodeProto, results: Any, where: str) -> None:
-        if len(node.output) > 1 and isinstance(results, Proxy):
-            results = tuple(results[i] for i in range(len(node.output)))
-        elif not isinstance(results, tuple):
-            results = (results,)
+    def _define_outputs(self, node: NodeProto, results: Sequence[Value], where: str) -> None:
         if len(results) < len(node.output):
             raise CheckpointError(f"{where} has {len(node.output)} outputs, but the operator {len(results)}")
         for name, result in zip(node.output, results, strict=False):
-            self.define(name, result if isinstance(result, Proxy) else Known(result, name), where)
+            self.define(name, result, where)
 
-    def _attributes(self, node: NodeProto, operator: Operator, where: str) -> dict[str, Any]:
-        """Return the attributes of a node as keyword arguments of its operator."""
-        attributes: dict[str, Any] = {}
+    # --------------------------------------------------------------------------------------------------- attributes
+
+    def _attribute_protos(self, node: NodeProto) -> list[AttributeProto]:
+        """Return the attributes of a node; those of a function's node may stand for those the function was given."""
+        found: list[AttributeProto] = []
         for attribute in node.attribute:
+            if not attribute.ref_attr_name:
+                found.append(attribute)
+            elif (given := self._given.get(attribute.ref_attr_name)) is not None:
+                found.append(_renamed(given, attribute.name))
+        return found
+
+    def _attributes(
+        self, node: NodeProto, operator: Operator, given: list[AttributeProto], where: str
+    ) -> dict[str, Any]:
+        """Return the attributes of a node as keyword arguments of its operator, except for graphs."""
+        attributes: dict[str, Any] = {}
+        seen: set[str] = set()
+        for attribute in given:
             if attribute.name not in operator.attributes:
                 raise CheckpointError(f"{where} has the attribute {attribute.name!r:.80}, which the operator lacks")
-            if attribute.name in attributes:
+            if attribute.name in seen:
                 raise CheckpointError(f"{where} has the attribute {attribute.name!r:.80} twice")
-            attributes[attribute.name] = attribute_value(attribute, self.program.files, where)
-        if missing := operator.required - attributes.keys():
+            seen.add(attribute.name)
+            if attribute.g is None:
+                attributes[attribute.name] = attribute_value(attribute, self.program.files, where)
+        if missing := operator.required_attributes - seen:
             raise CheckpointError(f"{where} lacks the attribute {', '.join(sorted(missing))}")
         if operator.takes_outputs:
             attributes["outputs"] = len(node.output)
         return attributes
 
-    # ---------------------------------------------------------------------------------------------------- operators
+    # --------------------------------------------------------------------------------------- graphs within the graph
 
-    def _operator(self, node: NodeProto) -> Operator | None:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        return find_operator(domain, node.op_type, self.program.opsets.get(domain, 1))
+    def _graph(self, proto: GraphProto, name: str) -> Proxy:
+        """Return a graph of a node as a callable: a module, with the values that it reads from this graph bound."""
+        inner = Builder(self.program, self)
+        inner.build(proto)
+        module = inner.module(GraphModule, "Graph")
+        module.meta["outputs"] = [info.type for info in proto.output]
+        called = self.tracer.read(self.root.add(name, module))
+        if not inner.captured:
+            return called
+        outside = [self.tracer.of(self.read(each, name)) for each in inner.captured]
+        return self.tracer.create_proxy("call_function", partial, (called, *outside), {}, name="bound")
 
-    def _refuse_unsupported(self, nodes: Iterable[NodeProto]) -> None:
-        """Raise UnsupportedError that lists all operators of a graph that are missing, with counts."""
-        missing = Counter(
-            f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            for node in nodes
-            if self._operator(node) is None
-        )
-        if missing:
-            listed = ", ".join(f"{name:.80} ({count})" for name, count in missing.most_common())
-            raise UnsupportedError(f"the file uses operators that are not supported: {listed}")
+    def _inlined(self, proto: GraphProto) -> list[Value]:
+        """Add the nodes of a branch that is known to be taken to this graph."""
+        self.values = self.values.new_child()
+        try:
+            return self._contents(proto)
+        finally:
+            self.values = self.values.parents
+
+    def _call(self, function: FunctionProto, node: NodeProto, operands: Sequence[Value], where: str) -> list[Value]:
+        """Add the nodes of a function to this graph."""
+        if function.name in self._calls:
+            raise CheckpointError(f"{where}: the function calls itself")
+        if len(operands) > len(function.input):
+            raise CheckpointError(f"{where} has {len(operands)} inputs, but the function {len(function.input)}")
+        given = {attribute.name: attribute for attribute in function.attribute_proto}
+        given |= {attribute.name: attribute for attribute in self._attribute_protos(node)}
+        before = self.values, self.opsets, self._given, self._calls, self._uses
+        self.values, self.opsets = ChainMap({"": Known(None)}), self.program.opsets_in(function)
+        self._given, self._calls = given, (*self._calls, function.name)
+        self._uses = Counter(name for each in function.node for name in each.input)
+        try:
+            for i, name in enumerate(function.input):
+                self.define(name, operands[i] if i < len(operands) else Known(None), where)
+            for number, each in enumerate(function.node):
+                self._add(each, number)
+            return [self.read(name, where) for name in function.output]
+        finally:
+            self.values, self.opsets, self._given, self._calls, self._uses = before
+
+
+def inputs_of(proto: GraphProto) -> list[ValueInfoProto]:
+    """Return the inputs of a graph that no initializer gives a value."""
+    initialized = {tensor.name for tensor in proto.initializer}
+    return [info for info in proto.input if info.name not in initialized]
 
 
 def _check_operands(operator: Operator, operands: Sequence[Value], where: str) -> None:
     if len(operands) > len(operator.operands) and not operator.variadic:
         raise CheckpointError(f"{where} has {len(operands)} inputs, but the operator {len(operator.operands)}")
+    for i, name in enumerate(operator.operands):
+        value = operands[i] if i < len(operands) else Known(None)
+        if name in operator.required and isinstance(value, Known) and value.value is None:
+            raise CheckpointError(f"{where} lacks the input {name!r}")
+
+
+def _renamed(attribute: AttributeProto, name: str) -> AttributeProto:
+    return AttributeProto(**{each: getattr(attribute, each) for each in AttributeProto.__slots__} | {"name": name})
 
 
 def _where(node: NodeProto, number: int) -> str:

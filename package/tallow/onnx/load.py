@@ -9,10 +9,10 @@ from typing import IO, Any, TypeAlias
 from tallow.errors import ArgumentTypeError
 from tallow.fx.graph_module import GraphModule
 from tallow.io.source import Source, open_source
-from tallow.onnx.builder import Builder, Program, opsets_of
+from tallow.onnx.builder import Builder, inputs_of
 from tallow.onnx.protobuf import ModelProto, read_model
+from tallow.onnx.scopes import Program
 from tallow.onnx.tensors import ExternalFiles
-from tallow.onnx.values import Root
 
 ModelSource: TypeAlias = Source | IO[bytes]
 
@@ -61,14 +61,15 @@ def _content(source: ModelSource) -> Source:
 
 def module_of(model: ModelProto, files: ExternalFiles, name: str) -> OnnxModule:
     """Return the module of a file's messages; raises as `load`."""
-    root = Root()
-    builder = Builder(Program(model, files, opsets_of(model, name)), root)
+    program = Program(model, files, name)
+    program.refuse_unsupported()
     graph = model.graph
     assert graph is not None  # `read_model` has refused such a file
+    builder = Builder(program)
     builder.build(graph)
-    module = OnnxModule(root.members, builder.graph, "OnnxModule")
-    initialized = {tensor.name for tensor in graph.initializer}
-    module.input_names = tuple(info.name for info in graph.input if info.name not in initialized)
+    module = builder.module(OnnxModule, "OnnxModule")
+    assert isinstance(module, OnnxModule)
+    module.input_names = tuple(info.name for info in inputs_of(graph))
     module.output_names = tuple(info.name for info in graph.output)
     module.eval()
     return module

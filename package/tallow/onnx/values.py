@@ -22,15 +22,15 @@ class Known:
 
     Attributes:
         value: a Tensor, an array of strings, a list, or None.
-        path: where the module has it, once a node reads it.
         name: its name in the file.
         trains: whether it is a weight, a Parameter of the module.
+        member: what modules have of it, once a node reads it: all graphs that do have the same.
     """
 
     value: Any
     name: str = ""
     trains: bool = False
-    path: str | None = None
+    member: Tensor | None = None
 
     def as_ints(self) -> tuple[int, ...] | None:
         """Return the elements of a tensor of integers, or None for anything else."""
@@ -92,6 +92,7 @@ class OnnxTracer(GraphAppendingTracer):
         self.root = root
         self.origin: dict[str, Any] = {}  # goes into `meta` of each node
         self._readers: dict[str, Proxy] = {}
+        self._paths: dict[int, str] = {}  # id of a member -> its path; the root keeps it alive
 
     def create_node(self, *args: Any, **kwargs: Any) -> Any:
         """Add a node that knows which node of the file it comes from."""
@@ -115,11 +116,12 @@ class OnnxTracer(GraphAppendingTracer):
         """Return a value as the operand of an operator that is called on proxies."""
         if not isinstance(value, Known) or not isinstance(value.value, Tensor):
             return value.value if isinstance(value, Known) else value
-        if value.path is None:
-            held = value.value
-            # The tensor of a file is the module's own: no one else has it.
-            value.path = self.root.add(value.name, Parameter(held) if value.trains else Buffer(held))
-        return self.read(value.path)
+        if value.member is None:
+            held = value.value  # no one else has it
+            value.member = Parameter(held) if value.trains else Buffer(held)
+        if id(value.member) not in self._paths:
+            self._paths[id(value.member)] = self.root.add(value.name, value.member)
+        return self.read(self._paths[id(value.member)])
 
     def read(self, path: str) -> Proxy:
         """Return the proxy of the node that reads what the module has at a path; one node for all uses."""
@@ -133,5 +135,4 @@ class OnnxTracer(GraphAppendingTracer):
             if node is last:
                 break
             self.graph.erase_node(node)
-        kept = set(self.graph.nodes)
-        self._readers = {path: proxy for path, proxy in self._readers.items() if proxy.node in kept}
+        self._readers = {path: proxy for path, proxy in self._readers.items() if not proxy.node._erased}

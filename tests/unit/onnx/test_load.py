@@ -131,7 +131,7 @@ def test_several_outputs() -> None:
         ([node("Scaled", ["x", "y"], ["y"])], r"'y' is not defined before it"),
         ([node("Scaled", ["x", "x"], ["y"], size=1)], r"the attribute 'size', which the operator lacks"),
         ([node("Scaled", ["x"] * 4, ["y"])], r"4 inputs, but the operator 3"),
-        ([node("Scaled", ["x", "x"], ["z"])], r"output: the value 'y' is not defined"),
+        ([node("Scaled", ["x", "x"], ["z"])], r"output of the graph: the value 'y' is not defined"),
     ],
 )
 def test_errors_name_the_node(nodes: list[NodeProto], message: str) -> None:

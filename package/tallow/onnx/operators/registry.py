@@ -27,11 +27,14 @@ class Operator:
         whole: the graph calls the function itself, which reads values or shapes when it runs. Otherwise the builder
             calls it on proxies, and the graph holds the functions that it calls.
         operands: the names of the operands.
+        required: the operands that must be there: they have no default, and their annotation does not allow None.
         ints: the names of the operands annotated `Ints`.
         variadic: whether any number of operands may follow.
         attributes: the names of the attributes.
-        required: the attributes without a default.
+        required_attributes: those without a default.
         takes_outputs: whether the function has the keyword `outputs`, the number of outputs asked for.
+        returns_tuple: whether its annotation says that it returns a tuple, of however many outputs.
+        folds: whether known operands make the result known when the file is loaded.
     """
 
     domain: str
@@ -41,25 +44,29 @@ class Operator:
     until: int | None
     whole: bool
     operands: tuple[str, ...]
+    required: frozenset[str]
     ints: frozenset[str]
     variadic: bool
     attributes: frozenset[str]
-    required: frozenset[str]
+    required_attributes: frozenset[str]
     takes_outputs: bool
+    returns_tuple: bool
+    folds: bool
 
 
 _TABLE: dict[tuple[str, str], list[Operator]] = {}
 
 
 def operator(
-    name: str, *, since: int = 1, until: int | None = None, domain: str = "", whole: bool = False
+    name: str, *, since: int = 1, until: int | None = None, domain: str = "", whole: bool = False, folds: bool = True
 ) -> Callable[[F], F]:
     """File a function as an operator.
 
     Args:
         since, until: the opsets that give the operator this meaning.
         domain: empty for ai.onnx.
-        whole: see `Operator`.
+        whole, folds: see `Operator`. Operators of random numbers, and those whose result has no bound by the size of
+            their operands, do not fold.
 
     Positional parameters are the operands, those with a default are optional, `*args` takes any number. Keyword-only
     parameters are the attributes, named as in ONNX; `outputs` is the number of outputs asked for.
@@ -77,11 +84,14 @@ def operator(
             until,
             whole,
             tuple(p.name for p in operands),
+            frozenset(p.name for p in operands if p.default is p.empty and "None" not in str(p.annotation)),
             frozenset(p.name for p in operands if _is_ints(p.annotation)),
             any(p.kind is p.VAR_POSITIONAL for p in parameters),
             frozenset(p.name for p in keywords),
             frozenset(p.name for p in keywords if p.default is p.empty),
             any(p.name == "outputs" for p in parameters),
+            str(inspect.signature(function).return_annotation).startswith("tuple"),
+            folds,
         )
         _TABLE.setdefault((domain, name), []).append(entry)
         return function

@@ -23,7 +23,7 @@ from tallow.io.model_folder import DESCRIPTIONS
 from tallow.io.whole_folder import aside
 from tallow.lazy_names import names_of
 
-__all__ = ["download_options", "local_folder", "local_model", "local_settings"]
+__all__ = ["download_options", "local_file", "local_folder", "local_model", "local_settings"]
 
 __getattr__, __dir__ = names_of(__name__)
 
@@ -34,6 +34,7 @@ _PART = r"(?!\.)[\w.-]+"  # a path component; it cannot lead out of a folder and
 REPOSITORY = re.compile(rf"(?:{_PART}/)?{_PART}")
 # Matches neither URLs nor Windows paths.
 FILE_IN_REPOSITORY = re.compile(rf"((?:{_PART}/)?{_PART}):((?:{_PART}/)*{_PART}\.gguf)")
+FILE_OF_REPOSITORY = re.compile(rf"({_PART}/{_PART}):((?:{_PART}/)*{_PART})")
 WEIGHTS = (("*.safetensors",), ("pytorch_model*.bin",))  # the first that exists in the repository
 # Other formats of the same weights, which tallow does not read.
 IGNORED = ("original/*", "onnx/*", "openvino/*", "coreml/*", "consolidated*", "*.fp16.*", "flax_model*", "tf_model*")
@@ -82,6 +83,24 @@ def local_model(name: str | Path, *, revision: str | None = None, token: str | N
     if path.suffix == GGUF and not path.exists():
         raise HubError(f"file not found: {path}", hint=f"pass an existing file, or owner/repository:file{GGUF}")
     return local_folder(name, revision=revision, token=token)
+
+
+def local_file(
+    repository: str, file: str, beside: Sequence[str] = (), *, revision: str | None = None, token: str | None = None
+) -> Path:
+    """Return the local path of one file of a Hub repository, after downloading it if necessary.
+
+    Args:
+        repository, file: `owner/repository`, and the path of the file in it.
+        beside: patterns of files that are downloaded with it, if there are any.
+        revision, token: as in `local_folder`
+
+    Raises:  HubError if there is no such file, or the Hub refuses access or cannot be reached; MissingPackageError
+    """
+    path = _fetch(repository, [file, *beside], revision, token, ()) / file
+    if not path.exists():
+        raise HubError(f"{repository} has no file {file}", hint="check its files on the Hub")
+    return path
 
 
 def local_settings(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:

@@ -6,12 +6,15 @@ import os
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
-from tallow.errors import ArgumentTypeError
+from tallow.dtypes import dtype
+from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.fx.graph_module import GraphModule
+from tallow.hub import FILE_OF_REPOSITORY, local_file
 from tallow.io.source import Source, open_source
 from tallow.onnx.builder import Builder, inputs_of
 from tallow.onnx.protobuf import ModelProto, read_model
 from tallow.onnx.scopes import Program
+from tallow.onnx.signature import ValueInfo, bound, value_info
 from tallow.onnx.tensors import ExternalFiles
 
 ModelSource: TypeAlias = Source | IO[bytes]
@@ -20,6 +23,8 @@ ModelSource: TypeAlias = Source | IO[bytes]
 class OnnxModule(GraphModule):
     """A module whose graph comes from an ONNX file.
 
+    Call it with the inputs by position, or by their names in the file. It returns one value, or a tuple of them.
+
     Attributes:
         input_names, output_names: the names in the file.
     """
@@ -27,22 +32,44 @@ class OnnxModule(GraphModule):
     input_names: tuple[str, ...]
     output_names: tuple[str, ...]
 
+    def inputs(self) -> tuple[ValueInfo, ...]:
+        """Return name, dtype and dims of each input."""
+        return self.meta["inputs"]
+
+    def outputs(self) -> tuple[ValueInfo, ...]:
+        """Return name, dtype and dims of each output, as far as the file says."""
+        return self.meta["outputs"]
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the outputs for inputs by position or by their names in the file: one Tensor, or a tuple."""
-        if kwargs and len(args) + len(kwargs) == len(self.input_names):
-            args = (*args, *(kwargs.pop(name) for name in self.input_names[len(args) :] if name in kwargs))
-        return super().__call__(*args, **kwargs)
+        """Run the model.  Raises: ArgumentTypeError that lists all inputs that do not fit"""
+        return super().__call__(*bound(self.inputs(), args, kwargs, self._dtype))
+
+    def _dtype(self) -> dtype | None:
+        """Return the dtype of the weights, which `half` and `to` change."""
+        return next((p.dtype for p in self.parameters() if p.dtype.is_floating_point), None)
 
 
-def load(source: ModelSource) -> OnnxModule:
+def load(source: ModelSource, *, revision: str | None = None, token: str | None = None) -> OnnxModule:
     """Load a model from an ONNX file, in eval mode.
 
     Args:
-        source: a path, whose tensors are mapped; bytes; or an open binary file.
+        source: a path, whose tensors are mapped; bytes; an open binary file; or `owner/repository:file.onnx` on the
+            Hub, which is downloaded once. Files of external data are looked for in the folder of the model alone.
+        revision, token: of the Hub, as in `tallow.hub.local_model`.
 
     Raises:  CheckpointError if the file is truncated or malformed; UnsupportedError that lists the operators that are
-             not supported, with counts; OSError if it cannot be read
+             not supported, with counts; OSError if it cannot be read; HubError
+
+    Example:
+        model = tl.onnx.load("detector.onnx")
+        print(model.input_names, model.code)
+        boxes = model(images)
     """
+    if isinstance(source, str) and (match := FILE_OF_REPOSITORY.fullmatch(source)) and not Path(source).exists():
+        beside = [f"{match[2]}{end}" for end in ("_data", "_data_*", ".data")]
+        source = str(local_file(match[1], match[2], beside, revision=revision, token=token))
+    elif revision is not None or token is not None:
+        raise ArgumentError("onnx.load: revision and token are for models on the Hub", hint="leave them out")
     opened = open_source(_content(source))
     model = read_model(opened)
     folder = Path(source).absolute().parent if isinstance(source, str | os.PathLike) else None
@@ -69,6 +96,8 @@ def module_of(model: ModelProto, files: ExternalFiles, name: str) -> OnnxModule:
     builder.build(graph)
     module = builder.module(OnnxModule, "OnnxModule")
     assert isinstance(module, OnnxModule)
+    module.meta["inputs"] = tuple(map(value_info, inputs_of(graph)))
+    module.meta["outputs"] = tuple(map(value_info, graph.output))
     module.input_names = tuple(info.name for info in inputs_of(graph))
     module.output_names = tuple(info.name for info in graph.output)
     module.eval()

@@ -13,7 +13,7 @@ import pytest
 
 import tallow as tl
 import tallow.transformers as mine
-from tallow.errors import ArgumentError, CheckpointError, UnsupportedError
+from tallow.errors import ArgumentError, CheckpointError, TallowWarning, UnsupportedError
 from tallow.utils.torch_numbers import TorchNumbers
 
 RNG = np.random.default_rng(0)
@@ -450,7 +450,8 @@ def test_arguments_refuse(options: dict[str, Any], error: type[Exception], tmp_p
 
 def test_arguments_of_version_4(tmp_path: Path) -> None:
     old = {"evaluation_strategy": "epoch", "warmup_ratio": 0.1, "no_cuda": True, "overwrite_output_dir": True}
-    arguments = mine.TrainingArguments(str(tmp_path), group_by_length=True, ddp_backend="gloo", **old)
+    with pytest.warns(TallowWarning, match="ddp_backend='gloo'"):
+        arguments = mine.TrainingArguments(str(tmp_path), group_by_length=True, ddp_backend="gloo", **old)
     assert (arguments.eval_strategy, arguments.warmup_steps, arguments.use_cpu) == ("epoch", 0.1, True)
     assert arguments.train_sampling_strategy == "group_by_length"
     assert (arguments.do_eval, arguments.get_warmup_steps(55)) == (True, 6)

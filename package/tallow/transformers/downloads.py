@@ -9,9 +9,14 @@ from typing import Any
 
 from tallow.errors import ArgumentError, HubError, TallowWarning, warn
 from tallow.hub import download_options, local_folder
+from tallow.transformers.without_effect import Neutral, effective
 
 # Arguments that do not change which files are found.
-NEUTRAL = ("proxies", "resume_download", "code_revision", "weights_only", "mirror", "use_auth_token", "user_agent")
+NEUTRAL: Neutral = {
+    **dict.fromkeys(("proxies", "code_revision", "mirror", "user_agent"), (None,)),
+    "resume_download": (None, True, False),  # what is left of a download is always fetched
+    "weights_only": (None, True),  # no code of a file ever runs
+}
 
 
 def find_folder(
@@ -27,8 +32,9 @@ def find_folder(
 
     Raises:  HubError; ArgumentError for a subfolder that leads out of the folder
     """
-    others = {key: value for key, value in kwargs.items() if key not in NEUTRAL}
-    token = others.pop("token", None) or kwargs.get("use_auth_token")
+    others = effective("from_pretrained", kwargs, NEUTRAL)
+    former = others.pop("use_auth_token", None)  # the name of older versions
+    token = others.pop("token", None) or former
     revision, subfolder = others.pop("revision", None), str(others.pop("subfolder", None) or "")
     if others.pop("trust_remote_code", False):
         warn("trust_remote_code=True has no effect: tallow runs no code of a repository", TallowWarning)

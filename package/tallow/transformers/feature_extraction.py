@@ -18,6 +18,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, Uns
 from tallow.transformers.padding import PaddingStrategy
 from tallow.transformers.preprocessing import BatchFeature, Preprocessor
 from tallow.transformers.tensor_types import TensorType
+from tallow.transformers.without_effect import effective
 
 Floats = npt.NDArray[np.float32]
 _FIXED = {"n_fft": N_FFT, "hop_length": HOP, "sampling_rate": SAMPLE_RATE_HZ, "dither": 0.0}
@@ -132,7 +133,7 @@ def _rounded(length: int, multiple: int | None) -> int:
 
 
 def _check_call(unknown: dict[str, Any], rate: int, given: int | None) -> None:
-    unknown.pop("device", None)  # spectrograms are computed on the CPU
+    unknown = effective("a feature extractor", unknown, {"device": (None, "cpu")})
     if unknown:
         warn(f"a feature extractor has no argument {', '.join(unknown)}; it has no effect")
     if given is not None and given != rate:

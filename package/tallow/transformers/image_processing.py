@@ -27,11 +27,19 @@ from tallow.transformers.preprocessing import (
 )
 from tallow.transformers.tensor_types import TensorType
 from tallow.transformers.tokenization_files import folder_of
+from tallow.transformers.without_effect import Neutral, effective
 
 FIRST, LAST = "channels_first", "channels_last"
 _COMMON = {"do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True, "crop_size": None}
-# Arguments without an effect: images always become RGB.
-_NEUTRAL = frozenset({"do_convert_rgb", "default_to_square", "device", "disable_grouping", "do_pad", "pad_size"})
+# Arguments without an effect: images become RGB, all of one size, on the CPU.
+_NEUTRAL: Neutral = {
+    "do_convert_rgb": (None, True),
+    "default_to_square": (None, True, False),  # of a size that is a number, which has become a dictionary
+    "device": (None, "cpu"),
+    "disable_grouping": (None, True, False),
+    "do_pad": (None, False),
+    "pad_size": (None,),
+}
 
 
 class BaseImageProcessor(Preprocessor):
@@ -85,7 +93,8 @@ class BaseImageProcessor(Preprocessor):
         unknown = settings.keys() - {*self.defaults, *vars(self), self.type_key, *_NEUTRAL}
         if unknown:
             warn(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}; it has no effect")
-        settings = {name: value for name, value in settings.items() if name not in _NEUTRAL | unknown}
+        settings = effective(type(self).__name__, settings, _NEUTRAL)
+        settings = {name: value for name, value in settings.items() if name not in unknown}
         settings[self.type_key] = f"{self.kind}ImageProcessor"
         rows = [_array(each, input_data_format) for each in ([images] if _is_one(images) else images)]
         if not rows:

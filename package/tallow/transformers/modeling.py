@@ -23,9 +23,10 @@ from tallow.transformers.configuration import PreTrainedConfig, dtype_of
 from tallow.transformers.forward_common import Options
 from tallow.transformers.generation.configuration_utils import GenerationConfig
 from tallow.transformers.generation.mixin import GenerationMixin
-from tallow.transformers.modeling_loading import load
+from tallow.transformers.modeling_loading import NEUTRAL, load
 from tallow.transformers.modeling_saving import save
 from tallow.transformers.uploads import upload
+from tallow.transformers.without_effect import effective
 from tallow.utils.checkpoint import checkpoint
 
 FILE = "generation_config.json"
@@ -102,9 +103,16 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
     def from_config(cls, config: PreTrainedConfig, **kwargs: Any) -> Self:
         """Make a model with random weights.
 
-        Args:    kwargs: `dtype`; others have no effect on the answer
+        Args:    kwargs: `dtype`; and arguments of `from_pretrained` without an effect, such as `attn_implementation`
+        Raises:  ArgumentError for other arguments
         """
-        dtype = kwargs.get("dtype", kwargs.get("torch_dtype"))
+        kwargs = effective(f"{cls.__name__}.from_config", kwargs, {**NEUTRAL, "trust_remote_code": (None, False)})
+        former = kwargs.pop("torch_dtype", None)  # the name of older versions
+        dtype = kwargs.pop("dtype", None) or former
+        if kwargs:
+            raise ArgumentError(
+                f"{cls.__name__}.from_config has no arguments {', '.join(kwargs)}", hint="set them in the config"
+            )
         model = cls(config)
         return model if dtype in (None, "auto") else model.to(dtype=dtype_of(dtype))
 

@@ -18,18 +18,17 @@ from tallow.nn import init
 from tallow.transformers.configuration import PreTrainedConfig, dtype_of
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.quantization_config import quant_of
+from tallow.transformers.without_effect import ATTENTION, Neutral, effective
 
 SHOWN = 20  # names in a warning
 # Arguments that choose how weights are read or computed, not what: there is one way here.
-NEUTRAL = frozenset(
-    {
-        *("low_cpu_mem_usage", "_fast_init", "use_safetensors", "variant", "from_tf", "from_flax", "weights_only"),
-        *("offload_folder", "offload_state_dict", "offload_buffers", "max_memory", "adapter_kwargs", "adapter_name"),
-        *("use_kernels", "kernel_config", "tp_plan", "tp_size", "distributed_config"),
-    }
-)
-ATTENTION = ("attn_implementation", "experts_implementation", "use_flash_attention_2")
-EXACT = (None, "eager", "sdpa", False)  # kinds of attention that compute the same
+NEUTRAL: Neutral = ATTENTION | {
+    **dict.fromkeys(("low_cpu_mem_usage", "_fast_init"), (None, True, False)),  # no weights are drawn before they load
+    "use_safetensors": (None, True),
+    **dict.fromkeys(("from_tf", "from_flax", "use_kernels", "disable_mmap", "offload_state_dict"), (None, False)),
+    **dict.fromkeys(("offload_folder", "offload_buffers", "max_memory", "kernel_config"), (None, False)),
+    **dict.fromkeys(("tp_plan", "tp_size", "distributed_config", "adapter_kwargs", "adapter_name"), (None,)),
+}
 
 
 def load(cls: Any, name: str | Path, config: Any = None, *model_args: Any, **kwargs: Any) -> Any:
@@ -48,6 +47,7 @@ def load(cls: Any, name: str | Path, config: Any = None, *model_args: Any, **kwa
             output_loading_info: return also which weights are missing, unexpected or of another shape.
             ignore_mismatched_sizes: make weights of another shape new.
             state_dict: weights in place of the folder's.
+            generation_config: in place of the folder's.
             others: entries that override those of the config, such as num_labels, id2label and output_attentions.
 
     Weights that the file lacks are drawn, and weights that the model has no use for are left out, each with a
@@ -56,6 +56,16 @@ def load(cls: Any, name: str | Path, config: Any = None, *model_args: Any, **kwa
     Raises:  CheckpointError, HubError, ArgumentError
     """
     plan, kwargs = _plan(kwargs)
+    generation = kwargs.pop("generation_config", None)
+    loaded = _load(cls, name, config, plan, model_args, kwargs)
+    if generation is not None:
+        (loaded[0] if plan.info else loaded).generation_config = generation
+    return loaded
+
+
+def _load(
+    cls: Any, name: str | Path, config: Any, plan: Plan, model_args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     gguf = kwargs.pop("gguf_file", None)
     folder, kwargs = find_folder(name, kwargs, local_model)
     if gguf is not None:
@@ -113,10 +123,11 @@ class Plan:
 
 
 def _plan(kwargs: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
-    kwargs = {key: value for key, value in kwargs.items() if key not in NEUTRAL}
-    for name in ATTENTION:
-        if (value := kwargs.pop(name, None)) not in EXACT:
-            warn(f"{name}={value!r} has no effect: tallow has one attention, which is exact", TallowWarning)
+    kwargs = effective("from_pretrained", kwargs, NEUTRAL)
+    if (variant := kwargs.pop("variant", None)) is not None:
+        raise ArgumentError(
+            f"variant={variant!r:.80}: weights of a variant are not read", hint="leave it out, and pass dtype"
+        )
     return Plan(kwargs), kwargs
 
 

@@ -55,9 +55,11 @@ def lengths_of(
 ) -> Lengths:
     """Return what the arguments of a call mean for a tokenizer.
 
-    Raises:  ArgumentError for unknown words, padding without a token for it, and a `max_length` for truncation that is
-             no multiple of `pad_to_multiple_of`
+    Raises:  ArgumentError for unknown words, numbers that are no counts, padding without a token for it, and a
+             `max_length` for truncation that is no multiple of `pad_to_multiple_of`
     """
+    for name, value in (("max_length", max_length), ("pad_to_multiple_of", pad_to_multiple_of)):
+        check_count(name, value)
     if max_length is not None and padding is False and truncation is None:
         truncation = TruncationStrategy.LONGEST_FIRST  # `max_length` alone has always meant this
     pads = _strategy(PaddingStrategy, padding, PaddingStrategy.LONGEST, PaddingStrategy.DO_NOT_PAD)
@@ -84,6 +86,12 @@ def lengths_of(
             hint="pass a multiple, or leave truncation out",
         )
     return Lengths(pads, cuts, max_length)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise ArgumentError for a number of tokens that is none; None counts as one."""
+    if value is not None and (not hasattr(value, "__index__") or value < 0):
+        raise ArgumentError(f"{name}={value!r:.80}", hint="pass an integer from 0 up")
 
 
 def _strategy(kind: Any, value: Any, on: Any, off: Any) -> Any:

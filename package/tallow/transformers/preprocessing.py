@@ -20,6 +20,7 @@ from tallow.text.tokenizer_files import read_object
 from tallow.transformers.tensor_types import TensorType, converted
 from tallow.transformers.tokenization_files import DOWNLOAD, folder_of
 from tallow.transformers.uploads import upload
+from tallow.transformers.without_effect import effective
 
 FILE, NESTED, CONFIG = "preprocessor_config.json", "processor_config.json", "config.json"
 
@@ -194,5 +195,5 @@ def read_settings(folder: Path, nested: str) -> dict[str, Any]:
 
 def only_settings(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` that are settings."""
-    neutral = ("use_fast", "backend", *DOWNLOAD)
-    return {name: value for name, value in kwargs.items() if name not in neutral}
+    settings = effective("from_pretrained", kwargs, {"use_fast": (None, True), "backend": (None,)})
+    return {name: value for name, value in settings.items() if name not in DOWNLOAD}

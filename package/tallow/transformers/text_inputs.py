@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, warn
+from tallow.transformers.padding import check_count
 
 
 def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], bool]:
@@ -27,6 +29,20 @@ def as_batch(text: Any, pair: Any, is_split: bool) -> tuple[list[Any], bool]:
     if len(text) != len(pair):
         raise ArgumentError(f"{len(text)} texts, but {len(pair)} in text_pair", hint="pass one for each text")
     return list(zip(text, pair, strict=True)), True
+
+
+def replace_options(options: dict[str, Any], more: Mapping[str, Any], unknown: Mapping[str, Any]) -> None:
+    """Replace the options of a call by `tokenizer_kwargs`, in place.
+
+    Args:    unknown: further arguments of the call
+    Raises:  ArgumentError for numbers that are no counts
+    Warns:   TallowWarning for arguments that the call does not have
+    """
+    if dropped := [*unknown, *(name for name in more if name not in options)]:
+        warn(f"a tokenizer's call has no argument {', '.join(dropped)}; it has no effect")
+    options |= {name: value for name, value in more.items() if name in options}
+    for name in ("stride", "max_target_length"):
+        check_count(name, options[name])
 
 
 def _is_text(value: Any, depth: int = 0) -> bool:

@@ -14,9 +14,17 @@ from typing import Any, ClassVar
 from tallow.errors import ArgumentError, warn
 from tallow.text.clean_up import clean_up
 from tallow.transformers.batch_encoding import BatchEncoding
-from tallow.transformers.padding import Fill, Lengths, PaddingStrategy, TruncationStrategy, lengths_of, pad, side_of
+from tallow.transformers.padding import (
+    Fill,
+    Lengths,
+    PaddingStrategy,
+    TruncationStrategy,
+    lengths_of,
+    pad,
+    side_of,
+)
 from tallow.transformers.tensor_types import TensorType, plain
-from tallow.transformers.text_inputs import as_batch
+from tallow.transformers.text_inputs import as_batch, replace_options
 from tallow.transformers.tokenization_chat import ChatMethods
 from tallow.transformers.tokenization_training import TrainingMethods
 
@@ -117,11 +125,12 @@ class TokenizersBackend(PreTrainedTokenizerBase):
         Raises:  ArgumentError for arguments that contradict each other, and for rows that do not form a tensor;
                  TypeError for what is no text
         """
-        if kwargs:
-            warn(f"a tokenizer's call has no argument {', '.join(kwargs)}; it has no effect")
         if text is None and text_target is None:
             raise ArgumentError("neither `text` nor `text_target`", hint="pass one of them")
         options: dict[str, Any] = {
+            "padding": padding,
+            "truncation": truncation,
+            "max_length": max_length,
             "add_special_tokens": add_special_tokens,
             "stride": stride,
             "is_split_into_words": is_split_into_words,
@@ -136,16 +145,16 @@ class TokenizersBackend(PreTrainedTokenizerBase):
             "return_length": return_length,
             "verbose": verbose,
             "split_special_tokens": split_special_tokens,
+            "max_target_length": max_target_length,
         }
-        how: dict[str, Any] = {"padding": padding, "truncation": truncation, "max_length": max_length}
-        for name, value in (tokenizer_kwargs or {}).items():
-            (how if name in how else options)[name] = value
+        replace_options(options, tokenizer_kwargs or {}, kwargs)
+        most = options.pop("max_target_length")
+        how = {name: options.pop(name) for name in ("padding", "truncation", "max_length")}
         lengths = lengths_of(self, **how, pad_to_multiple_of=options["pad_to_multiple_of"], verbose=verbose)
         if text_target is None:
             return self._encode(text, text_pair, lengths, **options)
         result = self._encode(text, text_pair, lengths, **options) if text is not None else None
-        if max_target_length is not None:
-            lengths = lengths._replace(max_length=max_target_length)
+        lengths = lengths if most is None else lengths._replace(max_length=most)
         return self._with_labels(result, (text_target, text_pair_target), lengths, options)
 
     def _with_labels(
@@ -329,7 +338,7 @@ class TokenizersBackend(PreTrainedTokenizerBase):
 
         Raises:  ArgumentError without `input_ids`, and as the call does
         """
-        lengths = lengths_of(self, padding, None, max_length, verbose=verbose)
+        lengths = lengths_of(self, padding, None, max_length, pad_to_multiple_of, verbose=verbose)
         fill = Fill(lengths, pad_to_multiple_of, padding_side or self.padding_side, return_attention_mask)
         return pad(self, encoded_inputs, fill, return_tensors)
 
@@ -481,15 +490,9 @@ class TokenizersBackend(PreTrainedTokenizerBase):
     def __repr__(self) -> str:
         added = "".join(f"\n\t{id}: {token!r}," for id, token in self.added_tokens_decoder.items())
         added = f"{added}\n" if added else ""
-        settings = {
-            "name_or_path": self.name_or_path,
-            "vocab_size": self.vocab_size,
-            "model_max_length": self.model_max_length,
-            "padding_side": self.padding_side,
-            "truncation_side": self.truncation_side,
-            "special_tokens": self.special_tokens_map,
-        }
-        listed = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        names = ("name_or_path", "vocab_size", "model_max_length", "padding_side", "truncation_side")
+        listed = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        listed += f", special_tokens={self.special_tokens_map!r}"
         return f"{type(self).__name__}({listed}, added_tokens_decoder={{{added}}})"
 
 

@@ -27,11 +27,17 @@ from tallow.transformers.downloads import find_folder
 from tallow.transformers.padding import NO_LIMIT, side_of
 from tallow.transformers.special_tokens import EXTRA, FORMER_EXTRA, SpecialTokens, entry_of
 from tallow.transformers.uploads import upload
+from tallow.transformers.without_effect import Neutral, effective
 
 PLAIN = "TokenizersBackend"  # the name of a class without steps of its own, in transformers' files
 ENDS = ("add_bos_token", "add_eos_token")
 # Arguments of `from_pretrained` that choose between implementations, of which there is one here.
-NEUTRAL = frozenset({"use_fast", "config", "verbose", "from_slow"})
+NEUTRAL: Neutral = {
+    "use_fast": (None, True),
+    "from_slow": (None, False),
+    "config": (None,),
+    "verbose": (None, True, False),
+}
 DOWNLOAD = frozenset({"cache_dir", "local_files_only", "force_download", "proxies", "trust_remote_code"})
 
 
@@ -342,7 +348,8 @@ def download_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def settings_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `from_pretrained` that are settings of the tokenizer, as the files have them."""
-    return {name: _setting(value) for name, value in arguments.items() if name not in NEUTRAL | DOWNLOAD}
+    settings = effective("a tokenizer's from_pretrained", arguments, NEUTRAL)
+    return {name: _setting(value) for name, value in settings.items() if name not in DOWNLOAD}
 
 
 def _setting(value: Any) -> Any:

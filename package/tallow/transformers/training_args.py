@@ -16,6 +16,7 @@ from tallow import cuda, devices
 from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
 from tallow.transformers.tensor_types import Choice
 from tallow.transformers.trainer_utils import IntervalStrategy, SaveStrategy, SchedulerType
+from tallow.transformers.without_effect import Neutral, effective
 
 
 class OptimizerNames(Choice):
@@ -37,7 +38,7 @@ class HubStrategy(Choice):
     EVERY_SAVE = "every_save"
 
 
-# Names of version 4 -> those of version 5, or None for what is always so.
+# Names of version 4 -> those of version 5, or None for what a Trainer does not read.
 RENAMED = {
     "evaluation_strategy": "eval_strategy",
     "no_cuda": "use_cpu",
@@ -47,9 +48,7 @@ RENAMED = {
     "per_gpu_train_batch_size": "per_device_train_batch_size",
     "per_gpu_eval_batch_size": "per_device_eval_batch_size",
     "push_to_hub_model_id": "hub_model_id",
-    "overwrite_output_dir": None,
-    "save_safetensors": None,
-    "half_precision_backend": None,
+    "overwrite_output_dir": None,  # only programs read it
 }
 # What changes the result, or what a user waits for, and is not there: a value other than the default is an error.
 ABSENT = {
@@ -63,36 +62,30 @@ ABSENT = {
     "parallelism_config": "train on one device",
     "optim_args": "pass optimizer_cls_and_kwargs to the Trainer",
     "optim_target_modules": "pass optimizer_cls_and_kwargs to the Trainer",
-    "torch_compile": "leave it out; layers run fused without it",
     "hub_private_repo": "create the repository first",
     "hub_always_push": "leave it out; uploads are complete before the next step",
     "debug": "leave it out",
 }
-# What changes speed, memory or messages on other machines, and no result: any value is fine.
-WITHOUT_EFFECT = [
-    "average_tokens_across_devices",
-    "tf32",
-    "use_liger_kernel",
-    "liger_kernel_config",
-    "torch_empty_cache_steps",
-    "log_on_each_node",
-    "log_level",
-    "log_level_replica",
-    "save_on_each_node",
-    "ddp_find_unused_parameters",
-    "ddp_bucket_cap_mb",
-    "ddp_broadcast_buffers",
-    "ddp_static_graph",
-    "ddp_backend",
-    "ddp_timeout",
-    "local_rank",
-    "skip_memory_metrics",
-    "eval_use_gather_object",
-    "run_name",
-    "project",
-    "accelerator_config",
-    "full_determinism",
-]
+# What changes speed, memory or messages on other machines, and no result: values that ask for no more than that.
+NEUTRAL: Neutral = {
+    **dict.fromkeys(("average_tokens_across_devices", "log_on_each_node", "skip_memory_metrics"), (None, True)),
+    **dict.fromkeys(("tf32", "use_liger_kernel", "save_on_each_node", "eval_use_gather_object"), (None, False)),
+    **dict.fromkeys(("liger_kernel_config", "torch_empty_cache_steps", "eval_accumulation_steps"), (None,)),
+    **dict.fromkeys(("torch_compile", "enable_jit_checkpoint"), (None, False)),
+    **dict.fromkeys(("torch_compile_backend", "torch_compile_mode", "accelerator_config", "run_name"), (None,)),
+    **dict.fromkeys(("ddp_find_unused_parameters", "ddp_bucket_cap_mb", "ddp_broadcast_buffers"), (None,)),
+    **dict.fromkeys(("ddp_static_graph", "ddp_backend"), (None,)),
+    **dict.fromkeys(("trackio_bucket_id", "trackio_static_space_id"), (None,)),
+    "trackio_space_id": (None, "trackio"),
+    "project": (None, "huggingface"),
+    "ddp_timeout": (None, "1800"),
+    "local_rank": (None, "-1", "0"),
+    "log_level": (None, "passive"),
+    "log_level_replica": (None, "warning"),
+    "save_safetensors": (None, True),
+    "half_precision_backend": (None, "auto"),
+    "full_determinism": (None, True, False),  # a seed always decides on the result
+}
 
 
 class _Renames(type):
@@ -108,9 +101,8 @@ class _Renames(type):
             kwargs.setdefault("train_sampling_strategy", "group_by_length")
         if "include_inputs_for_metrics" in kwargs and kwargs.pop("include_inputs_for_metrics"):
             kwargs.setdefault("include_for_metrics", ["inputs"])
-        unused = {name: kwargs.pop(name) for name in WITHOUT_EFFECT if name in kwargs}
-        made = super().__call__(*args, **kwargs)
-        vars(made).update(unused)
+        made = super().__call__(*args, **effective(cls.__name__, kwargs, NEUTRAL))
+        vars(made).update({name: value for name, value in kwargs.items() if name in NEUTRAL})
         return made
 
 
@@ -119,7 +111,7 @@ class TrainingArguments(metaclass=_Renames):
     """The arguments of a Trainer: names, defaults and meanings are those of transformers 5.
 
     Names of version 4, such as `evaluation_strategy`, are taken too. Arguments for other machines, such as
-    `ddp_backend`, are accepted and have no effect.
+    `ddp_backend`, have no effect.
 
     Attributes:
         output_dir: the folder of checkpoints.
@@ -134,6 +126,7 @@ class TrainingArguments(metaclass=_Renames):
         neftune_noise_alpha: size of the noise on embeddings while training (arXiv:2310.05914).
 
     Raises:  ArgumentError for values that do not fit each other; UnsupportedError for what tallow does not compute
+    Warns:   TallowWarning for arguments without an effect
     """
 
     output_dir: str | None = None
@@ -160,7 +153,6 @@ class TrainingArguments(metaclass=_Renames):
     fp16_full_eval: bool = False
     activation_checkpointing: bool = False
     activation_checkpointing_kwargs: dict[str, Any] | None = None
-    torch_compile: bool = False
     use_cache: bool = False
     neftune_noise_alpha: float | None = None
     auto_find_batch_size: bool = False
@@ -179,7 +171,6 @@ class TrainingArguments(metaclass=_Renames):
     prediction_loss_only: bool = False
     eval_on_start: bool = False
     eval_do_concat_batches: bool = True
-    eval_accumulation_steps: int | None = None
     include_for_metrics: list[str] = field(default_factory=list)
     batch_eval_metrics: bool = False
     save_only_model: bool = False

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tallow.errors import ArgumentError, CheckpointError, TallowWarning, warn
-from tallow.hub import local_folder
 from tallow.models.config import read_entries
+from tallow.transformers.downloads import find_folder
 from tallow.transformers.generation.watermarking import watermarking_config
 
 FILE = "generation_config.json"
@@ -417,12 +417,7 @@ class GenerationConfig:
 
         Raises:  CheckpointError for a file that does not exist, or is not JSON
         """
-        options = {name: kwargs.pop(name, None) for name in ("revision", "token")}
-        without_effect = [name for name in ("cache_dir", "proxies", "force_download") if kwargs.pop(name, None)]
-        if without_effect:
-            warn(f"GenerationConfig.from_pretrained: without effect: {', '.join(without_effect)}", TallowWarning)
-        kwargs.pop("local_files_only", None)  # what is stored is not downloaded again anyway
-        folder = local_folder(pretrained_model_name, **options) / kwargs.pop("subfolder", "")
+        folder, kwargs = find_folder(pretrained_model_name, kwargs)
         path = folder / (config_file_name or FILE)
         if not path.is_file():
             raise CheckpointError(f"{path} does not exist", hint="check the name of the folder and of the file")

@@ -17,7 +17,7 @@ from tallow.random import default_generator
 from tallow.tape.modes import no_grad
 from tallow.transformers.generation import lists
 from tallow.transformers.generation.assisted import assisted_texts
-from tallow.transformers.generation.configuration_utils import OUTPUTS, GenerationConfig, GenerationMode
+from tallow.transformers.generation.configuration_utils import DEFAULTS, OUTPUTS, GenerationConfig, GenerationMode
 from tallow.transformers.generation.logits_process import OF_BATCHES, RowProcessor
 from tallow.transformers.generation.openings import open_steps
 from tallow.transformers.generation.outputs import (
@@ -41,6 +41,12 @@ UNUSED = {
     ("prefill_chunk_size",): "no effect on texts: the prompt is read at once, which takes more memory",
     ("cache_config",): 'no effect: a cache holds the model\'s dtype, with cache_implementation="quantized" int8',
     ("continuous_batching_config",): "no effect: the batch is that of the prompts",
+    ("num_assistant_tokens_schedule",): "no effect on texts: each draft has num_assistant_tokens",
+    ("assistant_lookbehind", "target_lookbehind", "assistant_early_exit"): (
+        "no effect: without an assistant of the same vocabulary the model writes the same text alone"
+    ),
+    ("diversity_penalty", "num_beam_groups"): "no effect without groups of beams",
+    ("penalty_alpha",): "no effect without top_k above 1",
 }
 
 
@@ -94,7 +100,8 @@ class GenerationMixin:
         kwargs.pop("trust_remote_code", None)
         tokenizer = kwargs.pop("tokenizer", None)
         assistant_tokenizer = kwargs.pop("assistant_tokenizer", None)
-        kwargs.pop("use_model_defaults", None)
+        if assistant_tokenizer is not None and assistant_model is None:
+            warn("generate: assistant_tokenizer: no effect without assistant_model", TallowWarning)
         config, rest = prepared_config(self, generation_config, kwargs)
         mode = config.get_generation_mode(assistant_model)
         if streamer is not None and not (hasattr(streamer, "put") and hasattr(streamer, "end")):
@@ -291,6 +298,8 @@ def _check_mode(config: GenerationConfig, mode: GenerationMode, streamer: Any) -
         raise ArgumentError("generate: a streamer with beams", hint="pass num_beams=1, or no streamer")
     if mode is GenerationMode.ASSISTED_GENERATION and config.num_return_sequences > 1:
         raise ArgumentError("generate: num_return_sequences with an assistant", hint="pass one of them")
+    if config.is_assistant:
+        raise ArgumentError("generate: is_assistant=True", hint="pass the model that drafts as assistant_model")
     if config.low_memory:
         raise ArgumentError("generate: low_memory=True", hint="remove it; transformers 5 has no such search either")
     if config.use_mtp or config.speculation_type:
@@ -298,7 +307,7 @@ def _check_mode(config: GenerationConfig, mode: GenerationMode, streamer: Any) -
     if config.assistant_ensemble_weight is not None:
         raise ArgumentError("generate: assistant_ensemble_weight", hint="remove it: drafts do not change the texts")
     for names, effect in UNUSED.items():
-        if given := [name for name in names if getattr(config, name) not in (None, False)]:
+        if given := [name for name in names if getattr(config, name) not in (None, False, DEFAULTS.get(name))]:
             warn(f"generate: {' and '.join(given)}: {effect}", TallowWarning)
 
 

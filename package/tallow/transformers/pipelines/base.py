@@ -46,10 +46,10 @@ class Pipeline:
         device: None or a number means a GPU if there is one; -1 means the CPU.
         dtype, torch_dtype: the model has one already.
         batch_size: how many inputs the model gets at once; 1 by default.
-        num_workers: inputs are prepared one after another, with any number.
+        num_workers: has no effect: inputs are prepared one after another.
         arguments: of the steps, for all calls.
 
-    Raises:  ArgumentError for an argument that no step has
+    Raises:  ArgumentError for an argument that no step has, and for a batch_size below 1
     """
 
     parts: ClassVar[tuple[str, ...]] = ("tokenizer",)
@@ -82,7 +82,8 @@ class Pipeline:
         self.image_processor = image_processor or getattr(processor, "image_processor", None)
         if device is not None or accelerator.is_available():
             model.to(chosen_device(device))
-        self._batch_size = batch_size or 1
+        self._batch_size = 1 if batch_size is None else counted("batch_size", batch_size, 1)
+        check_workers(num_workers)
         self._settings = Settings(*self._sanitize_parameters(**arguments))
 
     @property
@@ -161,7 +162,8 @@ class Pipeline:
         Raises:  ArgumentError for an argument that no step has
         """
         settings = self._settings.updated(Settings(*self._sanitize_parameters(**arguments)))
-        size = batch_size or self._batch_size
+        size = self._batch_size if batch_size is None else counted("batch_size", batch_size, 1)
+        check_workers(num_workers)
         inputs = with_chats(inputs)
         if isinstance(inputs, list):
             return list(self._results(inputs, size, settings))
@@ -228,6 +230,19 @@ class ChunkPipeline(Pipeline):
             together.append(each)
         if together:
             yield self.postprocess(together, **settings.after)
+
+
+def counted(name: str, value: Any, least: int) -> int:
+    """Return an argument that is an integer from `least` up.  Raises: ArgumentError"""
+    if not hasattr(value, "__index__") or value < least:
+        raise ArgumentError(f"{name}={value!r:.80}", hint=f"pass an integer from {least} up")
+    return int(value)
+
+
+def check_workers(count: Any) -> None:
+    """Warn of a number of processes, which has no effect.  Raises: ArgumentError for what is no number"""
+    if count is not None and counted("num_workers", count, 0):
+        warn(f"num_workers={count}: no effect: inputs are prepared one after another", TallowWarning)
 
 
 def chosen_device(device: Any) -> Any:

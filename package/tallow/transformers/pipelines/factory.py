@@ -9,7 +9,9 @@ from tallow.errors import ArgumentError, CheckpointError, TallowWarning, warn
 from tallow.lazy_names import import_name
 from tallow.transformers.pipelines import built_in
 from tallow.transformers.pipelines.tasks import TASKS, Task, task_named, task_of
+from tallow.transformers.without_effect import Neutral, effective
 
+NEUTRAL: Neutral = {"use_fast": (None, True), "framework": (None, "pt")}
 PROCESSORS = {
     "tokenizer": "AutoTokenizer",
     "feature_extractor": "AutoFeatureExtractor",
@@ -47,7 +49,7 @@ def pipeline(
             where the model lies.
         video_processor: no task here takes videos.
         revision, token: of the repository on the Hub.
-        use_fast: all tokenizers here are fast.
+        use_fast: has no effect: all tokenizers here are fast.
         device: None or a number means a GPU if there is one; -1 means the CPU.
         device_map, dtype, model_kwargs: arguments of the model's `from_pretrained`.
         trust_remote_code: as in `from_pretrained`: code of repositories never runs here.
@@ -65,6 +67,7 @@ def pipeline(
         [{'generated_text': 'Once upon a time'}]
     """
     check(task, model, tokenizer, feature_extractor, video_processor)
+    kwargs = effective("pipeline", {**kwargs, "use_fast": use_fast}, NEUTRAL)
     options = dict(model_kwargs or {})
     torch_dtype = kwargs.pop("torch_dtype", None)
     options.setdefault("dtype", options.pop("torch_dtype", None) or (torch_dtype if dtype == "auto" else dtype))

@@ -14,6 +14,7 @@ from tallow.fx.graph_module import GraphModule
 from tallow.fx.proxy import Proxy
 from tallow.onnx import operators as _operators  # noqa: F401 - fills the table
 from tallow.onnx.attributes import attribute_value, constant_value
+from tallow.onnx.dims import Dims, shape_arithmetic
 from tallow.onnx.folding import folded
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
@@ -56,8 +57,9 @@ class Builder:
         """
         for info in inputs_of(proto):
             self.define(info.name, self.tracer.placeholder(info.name))
-        results = [self.tracer.of(value) for value in self._contents(proto)]
+        results = [self.operand(value) for value in self._contents(proto)]
         self.graph.output(self.tracer.create_arg(results[0] if len(results) == 1 else tuple(results)))
+        self.graph.eliminate_dead_code()
 
     def module(self, kind: type[GraphModule], name: str) -> GraphModule:
         """Return the graph as a module."""
@@ -102,6 +104,8 @@ class Builder:
         if (found := self.values.get(name)) is not None or self.outer is None:
             return found
         found = self.outer.find(name)
+        if isinstance(found, Dims):
+            found = self.outer.values[name] = self.outer.operand(found)
         if not isinstance(found, Proxy):
             return found
         if name not in self.captured:
@@ -157,6 +161,10 @@ class Builder:
                 return self._inlined(chosen)
         attributes = self._attributes(node, operator, given, where)
         names = list(node.output)
+        if operator.domain == "" and (operator.name == "Shape" or any(isinstance(each, Dims) for each in operands)):
+            sizes = shape_arithmetic(operator.name, operands, attributes)
+            if sizes is not None:
+                return [sizes]
         if not graphs and operator.folds:
             known = folded(operator, operands, attributes, [self._uses[name] for name in node.input])
             if known is not None:
@@ -191,9 +199,16 @@ class Builder:
 
     def _operand(self, operator: Operator, number: int, value: Value) -> Any:
         name = operator.operands[number] if number < len(operator.operands) else ""
-        if name in operator.ints and isinstance(value, Known) and (known := value.as_ints()) is not None:
-            return known
-        return self.tracer.of(value)
+        if name in operator.ints:
+            if isinstance(value, Dims):
+                return value.as_argument()
+            if isinstance(value, Known) and (known := value.as_ints()) is not None:
+                return known
+        return self.operand(value)
+
+    def operand(self, value: Value) -> Any:
+        """Return a value as an operand that is a tensor."""
+        return value.as_tensor(self.tracer) if isinstance(value, Dims) else self.tracer.of(value)
 
     def _define_outputs(self, node: NodeProto, results: Sequence[Value], where: str) -> None:
         if len(results) < len(node.output):
@@ -244,7 +259,7 @@ class Builder:
         called = self.tracer.read(self.root.add(name, module))
         if not inner.captured:
             return called
-        outside = [self.tracer.of(self.read(each, name)) for each in inner.captured]
+        outside = [self.operand(self.read(each, name)) for each in inner.captured]
         return self.tracer.create_proxy("call_function", partial, (called, *outside), {}, name="bound")
 
     def _inlined(self, proto: GraphProto) -> list[Value]:

@@ -40,7 +40,28 @@ class Known:
         return tuple(int(each) for each in value.reshape(-1).tolist())
 
 
-Value = Known | Proxy
+class SizeProxy(Proxy):
+    """The size of a dim that is not known. It counts as different from zero and all negative numbers.
+
+    A size of zero in a shape given to Reshape means "as before", which is zero there too.
+    """
+
+    def __eq__(self, other: object) -> Any:
+        return False if isinstance(other, int) and other <= 0 else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if isinstance(other, int) and other <= 0 else super().__ne__(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return False if isinstance(other, int) and other <= 0 else super().__lt__(other)  # type: ignore[misc]
+
+    def __bool__(self) -> bool:
+        return True
+
+    __hash__ = Proxy.__hash__
+
+
+Value = Any  # Known, Proxy, or Dims of `tallow.onnx.dims`
 
 
 class Root:

@@ -1,0 +1,227 @@
+"""ONNX pooling.
+
+Shapes:  x (B, C, *spatial) -> (B, C, *result)
+Source:  https://onnx.ai/onnx/operators, opset 26
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tallow as tl
+import tallow.nn.functional as F
+from tallow import Tensor
+from tallow.errors import ShapeError
+from tallow.onnx.operators.registry import operator
+from tallow.onnx.operators.windows import explicit_pads, same_pads
+
+_MAX: dict[int, Callable[..., Any]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+_AVERAGE: dict[int, Callable[..., Tensor]] = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of a pooling.
+
+    Attributes:
+        before, after: the pads of each dim.
+        beyond: what the last windows reach past the pads, with `ceil_mode`.
+    """
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    beyond: tuple[int, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether tallow's pooling functions take the pads: equal ones, up to half a window."""
+        halves = all(2 * pad <= k for pad, k in zip(self.before, self.kernel, strict=True))
+        return self.before == self.after and not any(self.beyond) and halves
+
+    def amounts(self, *, beyond: bool = True) -> list[int]:
+        """Return the pads as F.pad takes them: the last dim first."""
+        after = [a + b for a, b in zip(self.after, self.beyond, strict=True)] if beyond else self.after
+        return [each for pair in zip(reversed(self.before), reversed(after), strict=True) for each in pair]
+
+    def of(self, x: Tensor) -> Tensor:
+        """Return the windows of a padded x.
+
+        Shapes:  (B, C, *padded) -> (B, C, *result, *kernel)
+        """
+        for axis, (k, s, d) in enumerate(zip(self.kernel, self.stride, self.dilation, strict=True)):
+            x = x.unfold(2 + axis, d * (k - 1) + 1, s)[..., ::d]
+        return x
+
+
+def _windows(
+    x: Tensor,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    ceil_mode: int,
+) -> Windows:
+    kernel = tuple(kernel_shape)
+    rank, sizes = len(kernel), tuple(x.shape[2:])
+    if len(sizes) != rank:
+        raise ShapeError(f"pooling: kernel_shape {kernel} for x of shape {tuple(x.shape)}", hint="one for each dim")
+    stride, dilation = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    if auto_pad.startswith("SAME"):
+        before, after = same_pads(sizes, kernel, stride, dilation, auto_pad)
+    else:
+        before, after = explicit_pads(pads, rank, auto_pad)
+    beyond = []
+    for size, k, s, d, first, last in zip(sizes, kernel, stride, dilation, before, after, strict=True):
+        free = size + first + last - d * (k - 1) - 1
+        steps = -(-free // s) if ceil_mode else free // s
+        if ceil_mode and steps * s >= size + first:  # a window that starts after the data is none
+            steps -= 1
+        beyond.append(max(steps * s - free, 0))
+    return Windows(kernel, stride, dilation, before, after, tuple(beyond))
+
+
+@operator("MaxPool", since=1, whole=True)
+def max_pool(
+    x: Tensor,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    storage_order: int = 0,
+    strides: Sequence[int] | None = None,
+    outputs: int = 1,
+) -> Any:
+    """Return the maximum of each window, and as a second output its index in the flat x.
+
+    With `storage_order=1` the index of the last two dims counts column by column.
+    """
+    windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    padding, padded = windows.before, x
+    if not windows.is_plain:
+        padding = (0,) * len(windows.kernel)
+        lowest = -math.inf if x.dtype.is_floating_point else tl.iinfo(x.dtype).min
+        padded = F.pad(x, windows.amounts(), value=lowest)
+    pool = _MAX[len(windows.kernel)]
+    if outputs == 1:
+        return pool(padded, windows.kernel, windows.stride, padding, windows.dilation)
+    y, places = pool(padded, windows.kernel, windows.stride, padding, windows.dilation, return_indices=True)
+    shift = windows.before if padded is not x else (0,) * len(windows.kernel)
+    return y, _flat_indices(places, tuple(padded.shape[2:]), shift, tuple(x.shape), storage_order)
+
+
+def _flat_indices(
+    places: Tensor, padded: tuple[int, ...], shift: tuple[int, ...], shape: tuple[int, ...], storage_order: int
+) -> Tensor:
+    """Turn indices in padded planes into indices in the whole of x."""
+    coordinates = []
+    for size, first in zip(reversed(padded), reversed(shift), strict=True):
+        coordinates.append(places % size - first)
+        places = places // size
+    spatial = list(zip(reversed(coordinates), shape[2:], strict=True))
+    if storage_order:
+        spatial = spatial[::-1]
+    flat = tl.zeros_like(places)
+    for coordinate, size in spatial:
+        flat = flat * size + coordinate
+    planes = tl.arange(shape[0] * shape[1]).reshape(shape[0], shape[1], *(1,) * (len(shape) - 2))
+    return flat + planes * math.prod(shape[2:])
+
+
+@operator("AveragePool", since=1, whole=True)
+def average_pool(
+    x: Tensor,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Sequence[int] | None = None,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Return the mean of each window, over the pads too with `count_include_pad`."""
+    windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    if windows.is_plain and all(d == 1 for d in windows.dilation):
+        pool = _AVERAGE[len(windows.kernel)]
+        return pool(x, windows.kernel, windows.stride, windows.before, False, bool(count_include_pad))
+    over = tuple(range(-len(windows.kernel), 0))
+    ones = tl.ones((1, 1, *x.shape[2:]), dtype=x.dtype)
+    ones = F.pad(ones, windows.amounts(beyond=False), value=count_include_pad)
+    past = [each for more in reversed(windows.beyond) for each in (0, more)]
+    sums = windows.of(F.pad(x, windows.amounts())).sum(over)
+    return sums / windows.of(F.pad(ones, past)).sum(over)
+
+
+@operator("LpPool", since=1, whole=True)
+def lp_pool(
+    x: Tensor,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    kernel_shape: Sequence[int],
+    p: float = 2,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Return the p-norm of each window."""
+    windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    over = tuple(range(-len(windows.kernel), 0))
+    sums = (windows.of(F.pad(x, windows.amounts())).abs() ** p).sum(over)
+    return sums ** (1 / p)
+
+
+def _over_space(x: Tensor) -> tuple[int, ...]:
+    return tuple(range(2, x.dim()))
+
+
+@operator("GlobalAveragePool", since=1)
+def global_average_pool(x: Tensor) -> Tensor:
+    """Return the mean of each channel."""
+    return tl.mean(x, _over_space(x), keepdim=True)
+
+
+@operator("GlobalMaxPool", since=1)
+def global_max_pool(x: Tensor) -> Tensor:
+    """Return the maximum of each channel."""
+    return tl.amax(x, _over_space(x), keepdim=True)
+
+
+@operator("GlobalLpPool", since=2)
+def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
+    """Return the p-norm of each channel."""
+    return tl.linalg.vector_norm(x, p, _over_space(x), keepdim=True)
+
+
+@operator("MaxUnpool", since=9, whole=True)
+def max_unpool(
+    x: Tensor,
+    indices: Tensor,
+    output_shape: Tensor | None = None,
+    *,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Tensor:
+    """Write each element where its index in the flat result of the usual size says; the rest is zero."""
+    rank = len(kernel_shape)
+    stride = tuple(strides or (1,) * rank)
+    before, after = explicit_pads(pads, rank, "NOTSET")
+    usual = [
+        (size - 1) * s + k - first - last
+        for size, s, k, first, last in zip(x.shape[2:], stride, kernel_shape, before, after, strict=True)
+    ]
+    shape = (*x.shape[:2], *usual)
+    wanted = shape if output_shape is None else tuple(int(n) for n in output_shape.tolist())
+    flat = tl.zeros(math.prod(shape), dtype=x.dtype).scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
+    amounts = [each for have, want in reversed(list(zip(shape, wanted, strict=True))) for each in (0, want - have)]
+    return F.pad(flat, amounts)

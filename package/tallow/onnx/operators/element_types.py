@@ -12,7 +12,7 @@ import numpy as np
 from tallow import dtypes
 from tallow.dtypes import dtype
 from tallow.errors import UnsupportedError
-from tallow.onnx.tensors import DTYPES, NARROW, DataType
+from tallow.onnx.tensors import DATA_TYPES, DTYPES, NARROW, DataType
 
 STRING = int(DataType.STRING)
 # Of the types narrower than a byte: bits, whether they have a sign.
@@ -28,6 +28,11 @@ def dtype_of(element_type: int) -> dtype:
             f"ONNX element type {element_type} has no dtype", hint="8 are strings: arrays of NumPy's dtype object"
         )
     return known[element_type]
+
+
+def element_type_of(d: dtype) -> int:
+    """Return the element type of tensors with a dtype."""
+    return int(DATA_TYPES[d])
 
 
 def range_of(d: dtype) -> tuple[int, int]:

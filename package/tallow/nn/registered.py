@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
 BARE = "tallow.nn.module"  # where Module is
@@ -18,37 +17,40 @@ class Registered:
 
     Args:
         owner: the class.
-        registry: "_parameters", "_buffers" or "_modules".
     """
 
-    __slots__ = ("name", "owner", "registry")
+    __slots__ = ("name", "owner")
 
-    def __init__(self, owner: type, name: str, registry: str) -> None:
+    def __init__(self, owner: type, name: str) -> None:
         self.owner = owner
         self.name = name
-        self.registry: Any = attrgetter(registry)
 
     def __get__(self, module: Any, owner: type | None = None) -> Any:
-        if type(module) is self.owner:
-            try:
-                return self.registry(module)[self.name]
-            except (KeyError, AttributeError):  # other instances have it, or have it in another registry
+        name = self.name
+        if owner is self.owner:
+            try:  # written out: a loop would take half of the time again
+                if name in (registry := module._parameters):
+                    return registry[name]
+                if name in (registry := module._modules) or name in (registry := module._buffers):
+                    return registry[name]
+            except AttributeError:  # before Module.__init__, or of the class itself
                 pass
-        return _others(self.name, module, type(module) if owner is None else owner)
+        return _others(name, module, owner)
 
 
-def _others(name: str, module: Any, cls: type) -> Any:
+def _others(name: str, module: Any, owner: type | None) -> Any:
     """Return what Python finds under a name where nothing is registered.
 
     Raises: AttributeError; for a module, Python then calls `Module.__getattr__`, which looks in all registries
     """
+    cls = type(module) if owner is None else owner
     for base in cls.__mro__:
         if name in vars(base) and not isinstance(found := vars(base)[name], Registered):
             return found.__get__(module, cls) if hasattr(type(found), "__get__") else found
     raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}" if module is None else name)
 
 
-def provide(cls: type, registry: str, name: str) -> None:
+def provide(cls: type, name: str) -> None:
     """Give a class of modules the attribute, unless it has one of this name, or looks for attributes in its own way.
 
     Module itself gets none, because all classes would inherit it: modules of `tallow.fx` have bare ones as parts.
@@ -59,7 +61,7 @@ def provide(cls: type, registry: str, name: str) -> None:
     if looking is cls or looking.__module__ != BARE:
         return
     if all(isinstance(vars(base)[name], Registered) for base in cls.__mro__ if name in vars(base)):
-        type.__setattr__(cls, name, Registered(cls, name, registry))
+        type.__setattr__(cls, name, Registered(cls, name))
 
 
 def names_of_class(cls: type) -> set[str]:

@@ -130,16 +130,20 @@ def outputs_of(op: Op, value: Any, backward: Any, operands: Sequence[Any]) -> An
     """Return the result of an op: tensors, recorded if one of the operands, tensors and others, needs a gradient."""
     several = type(value) is tuple or isinstance(value, tuple | list)
     outputs, inference = [], mode.inference
-    arrays = [x.array for x in operands if isinstance(x, Tensor)]
+    own, may_record = set(), False  # in one loop, which takes less time than to ask for each output
+    for x in operands:
+        if isinstance(x, Tensor):
+            own.add(id(x.array))
+            may_record = may_record or x._requires_grad or x._base is not None
     for array in value if several else (value,):
         output = _new(Tensor)
-        output.array = own_array(array, arrays)
+        output.array = array if type(array) is _ndarray and id(array) not in own else own_array(array, operands)
         if inference:
             output._inference = True
         outputs.append(output)
-    if backward is not None and mode.recording and needs_gradient(operands):
+    if backward is not None and may_record and mode.recording:
         recorded = outputs if op.differentiable is None else outputs[: op.differentiable]
-        _record(op, backward, tensors_of(operands), recorded)
+        _record(op, backward, operands, recorded)
     if not several:
         return outputs[0]
     return tuple(outputs) if op.result is None else op.result(*outputs)
@@ -186,16 +190,16 @@ def are_arrays(index: tuple[Any, ...]) -> bool:
     return True
 
 
-def own_array(value: Any, arrays: Sequence[Array]) -> Array:
-    """Return the array of an output; `arrays` are those of the operands.
+def own_array(value: Any, operands: Sequence[Any]) -> Array:
+    """Return the array of an output of an op on these tensors and others.
 
     An op may return an operand's own array, such as `x.contiguous()`. The output then gets a view of it: two tensors
     with different histories must not share one array object, by which views and writes are recognised.
     """
     if type(value) is not np.ndarray and isinstance(value, np.generic):
         return np.asarray(value)
-    for array in arrays:
-        if array is value:
+    for x in operands:
+        if isinstance(x, Tensor) and x.array is value:
             return value[...]
     return value
 
@@ -213,7 +217,7 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
-        output.array = part = part if type(part) is _ndarray and part is not array else own_array(part, (array,))
+        output.array = part = part if type(part) is _ndarray and part is not array else own_array(part, (source,))
         outputs.append(output)
         base = part.base
         if base is not None and (base is array or base is of_array or owner_of(array) is owner_of(part)):
@@ -233,29 +237,32 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     return tuple(outputs) if op.result is None else op.result(*outputs)
 
 
-def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> None:
+def _record(op: Op, backward: Callable[..., Any], operands: Sequence[Any], outputs: Sequence[Tensor]) -> None:
     """Record an op: make the outputs point to a new node, if any operand needs a gradient and any output can have one.
 
     `edge_to` decides for each operand, because it first renews the history of a view whose base was written.
+
+    Args:
+        operands: tensors, and what has no gradient, such as numbers.
     """
     edges: list[Any] = []
     is_constant = True
-    for t in tensors:
-        edge = None if t is None else edge_to(t)
+    for x in operands:
+        edge = edge_to(x) if isinstance(x, Tensor) else None
         edges.append(edge)
         if edge is not None:
             is_constant = False
     if is_constant:
         return
-    for t in tensors:
-        if t is not None and t._inference and is_saved(t.array, backward):
+    for x in operands:
+        if isinstance(x, Tensor) and x._inference and is_saved(x.array, backward):
             raise GraphError(
                 f"{op.name}: a tensor made in inference_mode cannot be saved for backward",
                 hint="clone it outside of inference_mode, or make it under no_grad instead",
             )
     if not outputs:
         return
-    backward = recorded_closure(op.name, backward, [t.array for t in (*tensors, *outputs) if t is not None])
+    backward = recorded_closure(op.name, backward, [x.array for x in (*operands, *outputs) if isinstance(x, Tensor)])
     if len(outputs) == 1:
         array = outputs[0].array
         dtype = gradient_dtype(array)
@@ -264,8 +271,10 @@ def _record(op: Op, backward: Callable[..., Any], tensors: Sequence[Tensor | Non
             outputs[0]._requires_grad = True
         return
     node = Node(op.name, backward, edges, (), gradient_dtype(outputs[0].array), op.reads_per_operand)
-    node.outputs = [(y.array.shape, gradient_dtype(y.array)) for y in outputs]
-    for index, (output, (shape, dtype)) in enumerate(zip(outputs, node.outputs, strict=True)):
+    node.outputs = []
+    for index, output in enumerate(outputs):
+        shape, dtype = output.array.shape, gradient_dtype(output.array)
+        node.outputs.append((shape, dtype))
         if dtype.kind in "fc":
             output._node, output._requires_grad = Output(node, index, shape, dtype), True
 
@@ -393,18 +402,14 @@ def check_writable(target: Tensor, name: str) -> None:
 
 
 def record(op: Op, backward: Callable[..., Any], operands: Sequence[Any], output: Tensor) -> None:
-    """Record an op with one output. Faster than `_record` in the usual case: no views, and no halves.
-
-    Args:
-        operands: tensors, and what has no gradient, such as numbers.
-    """
+    """Record an op with one output, as `_record`. Faster in the usual case: no views, and no halves."""
     edges: list[Any] = []
     is_constant = True
     for x in operands:
         if not isinstance(x, Tensor):
             edges.append(None)
         elif x._base is not None or x._inference:
-            _record(op, backward, tensors_of(operands), (output,))
+            _record(op, backward, operands, (output,))
             return
         elif x._requires_grad:
             is_constant = False
@@ -419,12 +424,7 @@ def record(op: Op, backward: Callable[..., Any], operands: Sequence[Any], output
         output._node = Node(op.name, backward, edges, array.shape, dtype, op.reads_per_operand)
         output._requires_grad = True
     else:
-        _record(op, backward, tensors_of(operands), (output,))
-
-
-def tensors_of(operands: Sequence[Any]) -> list[Tensor | None]:
-    """Return operands with None in place of those that are no tensors."""
-    return [x if isinstance(x, Tensor) else None for x in operands]
+        _record(op, backward, operands, (output,))
 
 
 def as_operand(x: Any) -> Any:

@@ -16,10 +16,12 @@ from tallow.core.overrides import after_failure
 from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
 from tallow.core.tensor import Tensor
+from tallow.core.whole_calls import unrecorded
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.ops.table import OPS, PLACES, Op, aliases_of
 from tallow.ops.table import op as register_op
+from tallow.tape.modes import mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,12 +86,13 @@ def _accept_numpy_keywords(function: F) -> F:
     if not aliases and (takes_out or "Tensor" not in str(function.__annotations__.get("return"))):
         return function
     are_own = aliases.keys().isdisjoint
+    while_unrecorded = unrecorded(function)
 
     @wraps(function)
     def renaming(*args: Any, **kwargs: Any) -> Any:
         try:
             if not kwargs:
-                return function(*args)
+                return while_unrecorded(*args) if mode.tracer is None else function(*args)
             if not are_own(kwargs):
                 renamed = {aliases.get(k, k): v for k, v in kwargs.items()}
                 if len(renamed) < len(kwargs):

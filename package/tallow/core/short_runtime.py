@@ -129,7 +129,7 @@ def finish(op: Op, computed: tuple[Any, Any], operands: Sequence[Any], mode: str
         value = np.asarray(value)
     output: Tensor = _new(Tensor)
     if op.value is None:  # else its array is a new one
-        value = general_way.own_array(value, [x.array for x in operands if isinstance(x, Tensor)])
+        value = general_way.own_array(value, operands)
     output.array = value
     if mode is RECORDING:
         if backward is not None:

@@ -55,7 +55,8 @@ FLOATS = "(_dtype is F32 or _dtype is F64)"
 # Dtypes that need no conversion: no halves, and for an op with Python numbers no integers, whose dtype they may change.
 DTYPES = {"float": "((_dtype := {0}.dtype) is F32 or _dtype is F64)", "keep": "(_dtype := {0}.dtype) is not None"}
 ANY = "((_dtype := {0}.dtype) is F32 or _dtype is F64 or _dtype in WHOLE)"
-INLINE_CHECKS = 2  # operands whose need of a gradient is checked without a call
+INLINE_CHECKS = 3  # operands whose need of a gradient is checked without a call
+FEW = 2  # operands that `finish_few` takes
 NUMBERS_AND_TEXT = (int, float, str)
 NOT_LITERAL = (inf, -inf)  # numbers whose text is a name; NaN would have to be compared by identity
 # Names of the source's own variables, without their underscore: an operand cannot have them.
@@ -281,7 +282,7 @@ class _Writer:
 
     def finish(self, computed: str) -> str:
         """Return the call that makes the result from what the array function returned."""
-        if self.takes_list or len(self.operands) > INLINE_CHECKS:
+        if self.takes_list or len(self.operands) > FEW:
             return f"finish(op, {computed}, {self.tensors()}, _mode)"
         return f"finish_few(op, {computed}, _mode, {', '.join(p.name for p in self.operands)})"
 

@@ -15,6 +15,7 @@ from tallow.tape.modes import mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 WHOLE: set[CodeType] = set()  # the code of these functions
+_unrecorded: dict[Callable[..., Any], Any] = {}  # what `recorded_whole` returned -> the function it decorated
 
 
 def recorded_whole(function: F) -> F:
@@ -27,7 +28,13 @@ def recorded_whole(function: F) -> F:
         return function(*args, **kwargs)
 
     note_whole(function)
+    _unrecorded[call] = function
     return cast(F, call)
+
+
+def unrecorded(function: F) -> F:
+    """Return a function that does what this one does while nothing records, without the look for a recorder."""
+    return _unrecorded.get(function, function)
 
 
 def note_whole(function: Callable[..., Any]) -> None:

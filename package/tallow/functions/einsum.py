@@ -7,6 +7,7 @@ import operator
 import string
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from tallow.core.public_api import public
@@ -113,7 +114,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 
 def _expect_tensors(operands: list[Any]) -> None:
-    if not operands or not all(isinstance(t, Tensor) for t in operands):
+    if not operands or not all(map(isinstance, operands, repeat(Tensor))):
         raise ArgumentTypeError(f"einsum: expected tensors as operands, got {[type(t).__name__ for t in operands]}")
 
 

@@ -41,10 +41,9 @@ def batch_norm(
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
     others = (running_mean, running_var, weight, bias)
-    if input.dtype.itemsize == 2 and any(t is not None and t.dtype is float32 for t in others):
+    if input.array.itemsize == 2 and any(t is not None and t.dtype is float32 for t in others):
         return batch_norm(input.float(), *others, training, momentum, eps).to(input.dtype)
-    shape = input.shape
-    if not input.array.size and (not training or math.prod((*shape[:1], *shape[2:])) != 1):
+    if not input.array.size and (not training or math.prod((*input.shape[:1], *input.shape[2:])) != 1):
         return _nothing_to_norm(input, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
@@ -56,7 +55,7 @@ def batch_norm(
         if statistic is not None:
             check_channels("batch_norm", input.array, statistic.array)
     y, mean, var = batch_norm_in_training.call(input, weight, bias, eps)
-    count = input.numel() // shape[1]
+    count = input.numel() // input.shape[1]
     move_statistic(running_mean, mean, momentum)
     move_statistic(running_var, var, momentum, count / (count - 1))
     return y

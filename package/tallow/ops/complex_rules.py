@@ -84,9 +84,10 @@ def _conjugated(result: Any) -> Any:
 
 def recorded_closure(name: str, closure: Callable[..., Any], arrays: Sequence[Array | None]) -> Callable[..., Any]:
     """Return what is recorded for the op `name`: its closure, conjugated if any of the arrays is complex."""
-    if name in OWN or not any(array is not None and array.dtype.kind == "c" for array in arrays):
-        return closure
-    return Conjugated(closure)
+    for array in arrays:  # a generator takes longer
+        if array is not None and array.dtype.kind == "c":
+            return closure if name in OWN else Conjugated(closure)
+    return closure
 
 
 def softsign_gradient(g: Array, z: Array, size: Array) -> Array:

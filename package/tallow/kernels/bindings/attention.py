@@ -11,7 +11,7 @@ import numpy as np
 from tallow.dtypes import Array
 from tallow.errors import ShapeError
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
-from tallow.kernels.bindings.threads import by_range, by_steps, call_alone, is_short
+from tallow.kernels.bindings.threads import by_range, by_steps, call_alone, call_small, is_short
 from tallow.kernels.library import BACKEND, FLOAT, INT, OFFSET, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -130,10 +130,12 @@ class _Plan:
         if bias is not None:
             bias = contiguous(bias)
             by_bias = _strides_to_broadcast(bias)
-        by_range(
-            function, (*arrays, bias, by_bias), self.count, times * self.work, *self.pointers, is_causal,
-            scratch=self.scratch_length, numbers=(scale,),
-        )  # fmt: skip
+        of_all = (0, self.count, *self.pointers, is_causal, np.empty(self.scratch_length, FLOAT32), scale)
+        if not call_small(function, times * self.work, *arrays, bias, by_bias, *of_all):
+            by_range(
+                function, (*arrays, bias, by_bias), self.count, times * self.work, *self.pointers, is_causal,
+                scratch=self.scratch_length, numbers=(scale,),
+            )  # fmt: skip
 
 
 _plan_of = lru_cache(PLANS)(_Plan)

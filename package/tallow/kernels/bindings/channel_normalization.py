@@ -117,7 +117,7 @@ def channel_norm_backward(
     g: Array, x: Array, channels: Sizes, shared: int, mean: Array, var: Array, weight: Array | None, eps: float
 ) -> tuple[Array, Array, Array]:
     """Compute tallow.ops.channel_normalization.channel_norm_backward_array."""
-    of_all = tuple(1 if axis == shared else size for axis, size in enumerate(channels))
+    of_all = (*channels[:shared], 1, *channels[shared + 1 :])
     if g.shape != x.shape or mean.shape != of_all or var.shape != of_all:
         raise ShapeError(f"channel_norm_backward: g {g.shape}, mean {mean.shape}, var {var.shape} for x {x.shape}")
     if _is_batch(x, channels, shared):

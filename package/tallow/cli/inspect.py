@@ -1,8 +1,10 @@
 """`tallow inspect`: show the contents of a weights file without loading it, and check the weights for NaN.
 
-Supports safetensors, PyTorch, NumPy, GGUF and llama2c files, and Hugging Face model folders. For the folder of a
-model that tallow has, it also reports the weights that loading drops, keeps apart, renames or makes new. With --strict,
-a folder's config.json must hold only entries that tallow knows; without it, loading reports the others in a warning.
+Supports safetensors, PyTorch, NumPy, GGUF, ONNX and llama2c files, and Hugging Face model folders. Of an ONNX file it
+also shows the operators with their counts, inputs and outputs, the size of each layer, and what is quantised. For the
+folder of a model that tallow has, it also reports the weights that loading drops, keeps apart, renames or makes new.
+With --strict, a folder's config.json must hold only entries that tallow knows; without it, loading reports the others
+in a warning.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tallow import dtypes
+from tallow.cli import onnx_lines
 from tallow.cli.terminal import print_json, size_text
 from tallow.errors import TallowError, escaped, escaped_line
 from tallow.io.contents import Contents, Entry, contents
@@ -23,6 +26,8 @@ from tallow.models.auto import AutoModel, model_class
 from tallow.models.config import CONFIG
 from tallow.models.encoders.sentence_folder import modules_of, parts_of
 from tallow.models.loading_report import LoadingReport
+from tallow.onnx import summary as onnx_summary
+from tallow.onnx.summary import OnnxContents
 
 LONGEST = 100  # characters shown of a value
 SIZED = {*TYPES.values()}  # formats of GGUF whose sizes are known
@@ -108,6 +113,8 @@ def _contents(path: Path) -> Contents:
     The weights of a sentence-transformers folder may be in the subfolders that its modules.json names; each name is
     then prefixed with its subfolder.
     """
+    if onnx_summary.is_onnx(path):
+        return onnx_summary.contents(path)
     parts = _parts(path)
     if not parts:
         return contents(path)
@@ -128,6 +135,8 @@ def _print(summary: Contents) -> None:
         print()
         for name, value in zip(names, summary.metadata.values(), strict=True):
             print(f"{name:<{width}}  {_short(value)}")
+    if isinstance(summary, OnnxContents):
+        print("\n".join(onnx_lines.lines(summary)))
     if summary.tensors:
         rows = [
             (

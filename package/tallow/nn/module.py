@@ -82,8 +82,10 @@ class Module(Hooked, Stateful):
             object.__setattr__(self, name, value)
         elif isinstance(value, Parameter):
             self._register(self._parameters, name, value)
+            provide(type(self), name)
         elif isinstance(value, Module):
             self._register(self._modules, name, value)
+            provide(type(self), name)
         elif isinstance(value, Buffer):
             self._register(self._buffers, name, value)  # in place of a parameter or module, which only this may replace
             self.register_buffer(name, value, persistent=value.persistent)
@@ -105,7 +107,6 @@ class Module(Hooked, Stateful):
             if other is not registry:
                 other.pop(name, None)
         registry[name] = value
-        provide(type(self), name)
 
     def _reassign(self, registry: dict[str, Any], name: str, value: Any, expected: str) -> None:
         if value is not None:
@@ -142,6 +143,7 @@ class Module(Hooked, Stateful):
         if not isinstance(param, Parameter | None):
             raise ArgumentTypeError(f"register_parameter {name!r}: {type(param).__name__} is not a Parameter or None")
         self._register(self._parameters, name, param)
+        provide(type(self), name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a buffer under a name: a tensor that is part of the state but not trained. None reserves the name.
@@ -153,6 +155,7 @@ class Module(Hooked, Stateful):
         if not isinstance(tensor, Tensor | None):
             raise ArgumentTypeError(f"register_buffer {name!r}: {type(tensor).__name__} is not a Tensor or None")
         self._register(self._buffers, name, tensor)
+        provide(type(self), name)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def register_module(self, name: str, module: Module | None) -> None:

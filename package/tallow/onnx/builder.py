@@ -19,6 +19,7 @@ from tallow.onnx.folding import folded
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
 from tallow.onnx.scopes import CONSTANT, Opsets, Program, operator_of
+from tallow.onnx.signature import value_info
 from tallow.onnx.tensors import tensor_of
 from tallow.onnx.values import Known, OnnxTracer, Root, Value
 
@@ -42,7 +43,7 @@ class Builder:
         self.opsets: Opsets = program.opsets if outer is None else outer.opsets
         self.graph = Graph()
         self.root = Root()
-        self.tracer = OnnxTracer(self.graph, self.root)
+        self.tracer = OnnxTracer(self.graph, self.root, program.examples)
         self.values: ChainMap[str, Value] = ChainMap({"": Known(None)})
         self.captured: dict[str, Proxy] = {}
         self._uses: Counter[str] = Counter()
@@ -56,7 +57,8 @@ class Builder:
                  attributes that an operator lacks
         """
         for info in inputs_of(proto):
-            self.define(info.name, self.tracer.placeholder(info.name))
+            example = None if self.outer else self.program.examples.of_input(value_info(info))
+            self.define(info.name, self.tracer.placeholder(info.name, example))
         results = [self.operand(value) for value in self._contents(proto)]
         self.graph.output(self.tracer.create_arg(results[0] if len(results) == 1 else tuple(results)))
         self.graph.eliminate_dead_code()
@@ -110,7 +112,7 @@ class Builder:
             return found
         if name not in self.captured:
             last = next(reversed(self.captured.values())).node if self.captured else self.graph._root
-            proxy = self.tracer.placeholder(name)
+            proxy = self.tracer.placeholder(name, found.node.meta.get("example"))
             last.append(proxy.node)
             self.captured[name] = proxy
         return self.captured[name]

@@ -19,7 +19,7 @@ from tallow.dtypes import bool as bool_dtype
 from tallow.dtypes import int32, int64
 from tallow.fx.proxy import Proxy
 from tallow.onnx.tensors import DATA_TYPES
-from tallow.onnx.values import Known, OnnxTracer, SizeProxy
+from tallow.onnx.values import Known, OnnxProxy, OnnxTracer, SizeOf, SizeProxy
 
 INTEGERS = (DATA_TYPES[int64], DATA_TYPES[int32])
 MOST = 4096  # elements
@@ -44,7 +44,7 @@ class Dims:
         """Return one element, or None if there is none."""
         if self.sizes is None:
             assert self.of is not None
-            return _size(self.of, index)
+            return SizeOf(self.of, index)
         return self.sizes[index] if -len(self.sizes) <= index < len(self.sizes) else None
 
     def as_argument(self) -> Any:
@@ -58,18 +58,6 @@ class Dims:
         """Return the proxy of a node that makes a tensor of it."""
         held = self.sizes[0] if self.is_scalar and self.sizes is not None else self.as_argument()
         return tracer.create_proxy("call_function", tensor, (held,), {"dtype": int64})
-
-
-def _size(of: Proxy, index: int) -> SizeProxy:
-    """Return the proxy of the size of one dim; the graph reads it once."""
-    for user in of.node.users:
-        if user.target is getattr and user.args[1:] == ("shape",):
-            for reader in user.users:
-                if reader.target is python.getitem and reader.args[1:] == (index,):
-                    return SizeProxy(reader, of.tracer)
-            return SizeProxy(of.tracer.create_node("call_function", python.getitem, (user, index), {}), of.tracer)
-    shape = of.tracer.create_node("call_function", getattr, (of.node, "shape"), {})
-    return SizeProxy(of.tracer.create_node("call_function", python.getitem, (shape, index), {}), of.tracer)
 
 
 def shape_arithmetic(name: str, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
@@ -86,15 +74,17 @@ def shape_arithmetic(name: str, operands: Sequence[Any], attributes: dict[str, A
 
 def _shape(value: Any, attributes: dict[str, Any]) -> Any:
     if isinstance(value, Dims):
-        count = None if value.sizes is None else len(value.sizes)
-        sizes: Any = () if value.is_scalar else (count,)
-        return None if count is None else Known(tensor(sizes[_bounds(attributes)], dtype=int64))
-    if not isinstance(value, Proxy):
+        if value.sizes is None:
+            return None
+        sizes: Any = () if value.is_scalar else (len(value.sizes),)
+        return Known(tensor(sizes[_bounds(attributes)], dtype=int64))
+    if not isinstance(value, OnnxProxy):
         return None
-    start, end = attributes.get("start", 0), attributes.get("end")
-    if start == 0 and end is None:
-        return Dims(None, of=value)
-    return Dims(tuple(_size(value, i) for i in range(start, end))) if end is not None and start * end >= 0 else None
+    bounds = _bounds(attributes)
+    if isinstance(known := value.shape, tuple):
+        sizes = known[bounds]
+        return Known(tensor(sizes, dtype=int64)) if all(isinstance(size, int) for size in sizes) else Dims(sizes)
+    return Dims(None, of=value) if bounds == slice(0, None) else None
 
 
 def _bounds(attributes: dict[str, Any]) -> slice:

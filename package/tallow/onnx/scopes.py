@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tallow.errors import CheckpointError, UnsupportedError
+from tallow.onnx.examples import Examples
 from tallow.onnx.operators.registry import Operator, find_operator
 from tallow.onnx.protobuf import FunctionProto, ModelProto, NodeProto, OperatorSetIdProto
 from tallow.onnx.tensors import ExternalFiles
@@ -25,6 +26,7 @@ class Program:
 
     Attributes:
         opsets: domain -> version, for the graph; functions have their own.
+        examples: of the values of nodes, which tell dtypes and numbers of dims.
         nodes_left: how many nodes may still be built; functions that call functions grow beyond any bound.
     """
 
@@ -34,6 +36,7 @@ class Program:
     opsets: Opsets = field(init=False)
     functions: dict[FunctionKey, FunctionProto] = field(init=False)
     nodes_left: int = field(init=False)
+    examples: Examples = field(default_factory=Examples)
 
     def __post_init__(self) -> None:
         self.opsets = self._opsets(self.model.opset_import)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import getitem
 from typing import Any
 
 from tallow.core.tensor import Tensor
 from tallow.fx.graph import Graph
 from tallow.fx.graph_module import GraphModule
-from tallow.fx.node import Argument
+from tallow.fx.node import Argument, Node
 from tallow.fx.proxy import GraphAppendingTracer, Proxy
 from tallow.nn.parameter import Buffer, Parameter
+from tallow.onnx.examples import Examples, Pair, known_dtype, known_shape
 
 MOST_INTS = 4096  # elements of a tensor that is passed as a tuple of ints
 
@@ -38,30 +41,6 @@ class Known:
         if not isinstance(value, Tensor) or value.dtype.is_floating_point or value.numel() > MOST_INTS:
             return None
         return tuple(int(each) for each in value.reshape(-1).tolist())
-
-
-class SizeProxy(Proxy):
-    """The size of a dim that is not known. It counts as different from zero and all negative numbers.
-
-    A size of zero in a shape given to Reshape means "as before", which is zero there too.
-    """
-
-    def __eq__(self, other: object) -> Any:
-        return False if isinstance(other, int) and other <= 0 else super().__eq__(other)
-
-    def __ne__(self, other: object) -> Any:
-        return True if isinstance(other, int) and other <= 0 else super().__ne__(other)
-
-    def __lt__(self, other: Any) -> Any:
-        return False if isinstance(other, int) and other <= 0 else super().__lt__(other)  # type: ignore[misc]
-
-    def __bool__(self) -> bool:
-        return True
-
-    __hash__ = Proxy.__hash__
-
-
-Value = Any  # Known, Proxy, or Dims of `tallow.onnx.dims`
 
 
 class Root:
@@ -105,12 +84,106 @@ def _path(name: str) -> str:
     return ".".join(f"{part}_" if hasattr(GraphModule, part) or part == "training" else part for part in parts)
 
 
+class OnnxProxy(Proxy):
+    """Stands for a value while operators run. It knows its dtype and its number of dims where the file tells them."""
+
+    def __getattr__(self, k: str) -> Any:
+        attribute = super().__getattr__(k)  # raises TraceError where code of tallow looks for an array
+        known = PROPERTIES.get(k)
+        found = None if known is None else known(self)
+        return attribute if found is None else found
+
+    @property
+    def pair(self) -> Pair | None:
+        """The two examples."""
+        return self.node.meta.get("example")
+
+
+def _shape(proxy: OnnxProxy) -> Any:
+    shape = known_shape(proxy.pair)
+    return None if shape is None else tuple(SizeOf(proxy, i) if n is None else n for i, n in enumerate(shape))
+
+
+def _rank(proxy: OnnxProxy) -> int | None:
+    shape = known_shape(proxy.pair)
+    return None if shape is None else len(shape)
+
+
+def _size(proxy: OnnxProxy) -> Callable[..., Any] | None:
+    shape = _shape(proxy)
+    return None if shape is None else lambda dim=None: shape if dim is None else shape[dim]
+
+
+def _dim(proxy: OnnxProxy) -> Callable[[], int] | None:
+    rank = _rank(proxy)
+    return None if rank is None else lambda: rank
+
+
+def _is_floating_point(proxy: OnnxProxy) -> Callable[[], bool] | None:
+    dtype = known_dtype(proxy.pair)
+    return None if dtype is None else lambda: dtype.is_floating_point
+
+
+PROPERTIES: dict[str, Callable[[OnnxProxy], Any]] = {
+    "dtype": lambda proxy: known_dtype(proxy.pair),
+    "shape": _shape,
+    "size": _size,
+    "ndim": _rank,
+    "dim": _dim,
+    "is_floating_point": _is_floating_point,
+}
+
+
+class SizeProxy(OnnxProxy):
+    """The size of a dim that is not known. It counts as different from zero and all negative numbers.
+
+    A size of zero in a shape given to Reshape means "as before", which is zero there too.
+    """
+
+    def __eq__(self, other: object) -> Any:
+        return False if isinstance(other, int) and other <= 0 else super().__eq__(other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if isinstance(other, int) and other <= 0 else super().__ne__(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return False if isinstance(other, int) and other <= 0 else super().__lt__(other)  # type: ignore[misc]
+
+    def __bool__(self) -> bool:
+        return True
+
+    __hash__ = Proxy.__hash__
+
+
+class SizeOf(SizeProxy):
+    """The size of one dim of a value. Its node is added at the first use."""
+
+    def __init__(self, of: Proxy, index: int) -> None:
+        self.of, self.index, self.tracer = of, index, of.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:  # type: ignore[override]
+        """The node that reads the size; one for all uses."""
+        if self._node is None or self._node._erased:
+            self._node = self._reader()
+        return self._node
+
+    def _reader(self) -> Node:
+        shapes = (user for user in self.of.node.users if user.target is getattr and user.args[1:] == ("shape",))
+        shape = next(shapes, None)
+        if shape is None:
+            shape = self.tracer.create_node("call_function", getattr, (self.of.node, "shape"), {})
+        readers = (each for each in shape.users if each.target is getitem and each.args[1:] == (self.index,))
+        return next(readers, None) or self.tracer.create_node("call_function", getitem, (shape, self.index), {})
+
+
 class OnnxTracer(GraphAppendingTracer):
     """Adds the nodes that operators make to the graph of a module. Tensors become buffers of the module."""
 
-    def __init__(self, graph: Graph, root: Root) -> None:
+    def __init__(self, graph: Graph, root: Root, examples: Examples) -> None:
         super().__init__(graph)
-        self.root = root
+        self.root, self.examples = root, examples
         self.origin: dict[str, Any] = {}  # goes into `meta` of each node
         self._readers: dict[str, Proxy] = {}
         self._paths: dict[int, str] = {}  # id of a member -> its path; the root keeps it alive
@@ -119,12 +192,25 @@ class OnnxTracer(GraphAppendingTracer):
         """Add a node that knows which node of the file it comes from."""
         node = super().create_node(*args, **kwargs)
         node.meta.update(self.origin)
+        example = None
+        if node.op in ("call_function", "call_method"):
+            example = self.examples.of_call(node)
+        elif node.op == "get_attr":
+            example = self.examples.of_member(self.root.members.get(str(node.target)))
+        if example is not None:
+            node.meta["example"] = example
         return node
 
-    def placeholder(self, name: str) -> Proxy:
+    def proxy(self, node: Node) -> Proxy:
+        """Return the proxy of a node."""
+        return OnnxProxy(node, self)
+
+    def placeholder(self, name: str, example: Pair | None) -> Proxy:
         """Add an input under its name in the file, or the identifier that is most like it."""
         proxy = self.create_proxy("placeholder", name, (), {}, name=name)
         proxy.node.target = proxy.node.name
+        if example is not None:
+            proxy.node.meta["example"] = example
         return proxy
 
     def create_arg(self, a: Any) -> Argument:
@@ -157,3 +243,6 @@ class OnnxTracer(GraphAppendingTracer):
                 break
             self.graph.erase_node(node)
         self._readers = {path: proxy for path, proxy in self._readers.items() if not proxy.node._erased}
+
+
+Value = Any  # Known, Proxy, or Dims of `tallow.onnx.dims`

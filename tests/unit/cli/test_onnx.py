@@ -1,13 +1,17 @@
-"""ONNX files in the commands: `tallow inspect`."""
+"""ONNX files in the commands: `tallow inspect` and `tallow run`."""
 
 from __future__ import annotations
 
 import json
+import wave
 from pathlib import Path
 
+import numpy as np
 import pytest
+from support.onnx_files import encoded_model, node, value
 
 from tallow.cli import main
+from tallow.io import npz
 from tallow.onnx.protobuf import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, encode
 
 
@@ -44,3 +48,92 @@ def test_inspect_of_a_file_that_is_no_onnx(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "page.onnx").write_text("<!doctype html>")
     assert main(["inspect", str(tmp_path / "page.onnx")]) == 2
     assert "page.onnx" in capsys.readouterr().err
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    """A model of two inputs, a - b."""
+    path = tmp_path / "pair.onnx"
+    path.write_bytes(encoded_model([node("Sub", "a", "b")], [value("a", "n", 2), value("b", 2)], [value("y", "n", 2)]))
+    return path
+
+
+@pytest.fixture
+def eye(tmp_path: Path) -> Path:
+    """A model that returns a picture as it gets it."""
+    path = tmp_path / "eye.onnx"
+    path.write_bytes(encoded_model([node("Identity", "x")], [value("x", 1, 3, 4, 6)], [value("y", 1, 3, 4, 6)]))
+    return path
+
+
+def test_run_takes_arrays_by_name_and_by_order(pair: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "b.npy", np.float64([1, 2]))
+    (tmp_path / "a.json").write_text("[[5, 7], [9, 11]]")
+    out = tmp_path / "out.npz"
+    inputs = [f"b={tmp_path / 'b.npy'}", str(tmp_path / "a.json")]
+    assert main(["run", str(pair), "--input", *inputs, "--output", str(out)]) == 0
+    assert npz.load(str(out))["y"].tolist() == [[4, 5], [8, 9]]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        (["c=a.npy"], "no input 'c'"),
+        (["a=a.npy"], "no file for b"),
+        (["a.npy", "a.npy", "a.npy"], "no input is left"),
+        (["a.npy", "a.npy"], "b: shape (1, 2)"),
+        (["a.npy", "words.json"], "no array"),
+    ],
+)
+def test_run_says_what_does_not_fit(
+    pair: Path,
+    tmp_path: Path,
+    inputs: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.float32([[1, 2]]))
+    Path("words.json").write_text("[[1], [2, 3]]")
+    assert main(["run", str(pair), "--input", *inputs]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.native("Pyodide has no Pillow")
+def test_run_resizes_pictures_and_goes_through_folders(
+    eye: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    red = np.zeros((8, 24, 3), np.uint8)
+    red[..., 0] = 255
+    image.fromarray(red).save(folder / "red.png")
+    (folder / "torn.png").write_bytes(b"no picture")
+    out = tmp_path / "results"
+    assert main(["run", str(eye), "--input", str(folder), "--fit", "pad", "--output", str(out)]) == 1
+    assert "torn.png" in capsys.readouterr().err
+    (y,) = npz.load(str(out / "red.png.npz")).values()
+    grey = 114 / 255  # above and below, since the picture is wide
+    np.testing.assert_allclose(y.numpy()[0, :, :, 2].T, [[grey] * 3, [1, 0, 0], [1, 0, 0], [grey] * 3], atol=1e-6)
+    assert (
+        main(["run", str(eye), "--input", str(folder / "red.png"), "--scale", "bytes", "--order", "bgr", "--json"]) == 0
+    )
+    shown = json.loads(capsys.readouterr().out)["outputs"]["y"]
+    assert shown["shape"] == [1, 3, 4, 6]
+    assert np.asarray(shown["data"])[0, :, 0, 0].tolist() == [0, 0, 255]
+
+
+@pytest.mark.native("reads a sound file")
+def test_run_pads_sounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sound.onnx"
+    path.write_bytes(encoded_model([node("Identity", "x")], [value("x", 1, 400)], [value("y", 1, 400)]))
+    with wave.open(str(tmp_path / "tone.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(16000)
+        file.writeframes(np.full(100, 1 << 14, "<i2").tobytes())
+    assert main(["run", str(path), "--input", str(tmp_path / "tone.wav"), "--json"]) == 0
+    y = np.asarray(json.loads(capsys.readouterr().out)["outputs"]["y"]["data"])
+    np.testing.assert_allclose(y[0], [0.5] * 100 + [0] * 300, atol=1e-4)

@@ -4,46 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.onnx_files import encoded_model, node, value
 
 from tallow.errors import CheckpointError
 from tallow.onnx.protobuf import (
     AttributeProto,
     DataType,
-    Dimension,
     GraphProto,
-    ModelProto,
     NodeProto,
-    OperatorSetIdProto,
     StringStringEntryProto,
     TensorProto,
-    TensorShapeProto,
-    TensorType,
-    TypeProto,
-    ValueInfoProto,
-    encode,
 )
 from tallow.onnx.summary import Value, contents, is_onnx
-
-
-def value(name: str, *dims: int | str | None, dtype: int = DataType.FLOAT) -> ValueInfoProto:
-    entries = [Dimension(dim_value=dim) if isinstance(dim, int) else Dimension(dim_param=dim or "") for dim in dims]
-    return ValueInfoProto(name=name, type=TypeProto(tensor_type=TensorType(dtype, TensorShapeProto(dim=entries))))
 
 
 def weight(name: str, *dims: int, dtype: int = DataType.FLOAT, width: int = 4) -> TensorProto:
     return TensorProto(dims=dims, data_type=dtype, name=name, raw_data=bytes(int(np.prod(dims)) * width))
 
 
-def node(op: str, *inputs: str, name: str = "", domain: str = "", **numbers: int) -> NodeProto:
-    attributes = [AttributeProto(name=each, type=2, i=number) for each, number in numbers.items()]
-    return NodeProto(input=inputs, output=["y"], name=name, op_type=op, domain=domain, attribute=attributes)
-
-
 def model(*nodes: NodeProto, weights: list[TensorProto], **more: object) -> bytes:
     inputs = [value("x", "batch", 3, None), value("encoder.layers.0.weight", 4)]  # older files list weights as inputs
-    graph = GraphProto(node=nodes, name="g", initializer=weights, input=inputs, output=[value("y", 2)])
-    opsets = [OperatorSetIdProto(version=18), OperatorSetIdProto("com.microsoft", 1)]
-    return encode(ModelProto(ir_version=10, producer_name="maker", graph=graph, opset_import=opsets, **more))
+    return encoded_model(nodes, inputs, [value("y", 2)], weights, **more)
 
 
 def test_counts_dims_and_layers() -> None:

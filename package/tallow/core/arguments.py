@@ -58,19 +58,14 @@ class Prepared:
             return False
         if op.spread is not None and given > op.spread and not isinstance(args[op.spread], tuple | list):
             return False
-        for i in op.settings:
+        for i, types in op.settings:
             if i >= given:
                 break
-            kind = type(args[i])
-            if (kind not in PLAIN and not _is_plain(args[i])) or (
-                (kind is bool or kind is float) and op.names[i] in op.integers
-            ):
+            if type(args[i]) not in (types or PLAIN) and (types or not _is_plain(args[i])):
                 return False
         for name, value in kwargs.items():
-            kind = type(value)
-            if (kind not in PLAIN and not _is_plain(value)) or (
-                (kind is bool or kind is float) and name in op.integers
-            ):
+            types = op.checked.get(name)
+            if type(value) not in (types or PLAIN) and (types or not _is_plain(value)):
                 return False
         call = list(args)
         tensors: list[Tensor | None] = []
@@ -148,7 +143,7 @@ class Prepared:
         for name in op.keyword_indices & self.kwargs.keys():
             self.kwargs[name] = _unpack_index(self.kwargs[name])
             _check_index_device(op, self.kwargs[name], values)
-        for i in op.settings:
+        for i, _ in op.settings:
             if i < given:
                 call[i] = _attribute(op, op.names[i], call[i])
         for name, value in self.kwargs.items():
@@ -261,10 +256,22 @@ def _is_plain(value: Any) -> bool:
 
 
 def _attribute(op: Op, name: str, value: Any) -> Any:
-    """Return an attribute as the array function gets it.  Raises: ArgumentTypeError for a bool or float as an int"""
-    if isinstance(value, bool | float) and name in op.integers:
-        raise ArgumentTypeError(f"{op.name}: argument '{name}' must be int, not {type(value).__name__}")
-    return _number(op, name, value) if isinstance(value, Tensor) else plain(value)
+    """Return an attribute as the array function gets it.  Raises: ArgumentTypeError for another type than declared"""
+    value = _number(op, name, value) if isinstance(value, Tensor) else plain(value)
+    if (types := op.checked.get(name)) is not None:
+        check_type(op.name, name, value, types)
+    return value
+
+
+def check_type(function: str, name: str, value: Any, types: tuple[type, ...]) -> None:
+    """Raise ArgumentTypeError unless an argument has one of some types, or of NumPy's or a 0-d tensor's numbers."""
+    if isinstance(value, Tensor) and Tensor not in types and not value.ndim and str not in types:
+        value = value.item()
+    value = plain(value)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        raise ArgumentTypeError(
+            f"{function}: argument '{name}' must be {types[0].__name__}, not {type(value).__name__}"
+        )
 
 
 def _number(op: Op, name: str, x: Tensor) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from tallow import devices, dtypes
 from tallow.core.factories import creates
 from tallow.core.public_api import public
+from tallow.core.short_runtime import ABSENT
 from tallow.core.tensor import Tensor, wrap
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import Array
@@ -336,7 +337,7 @@ def filled(
 @public("tl")
 @creates
 def zeros(
-    *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    *sizes: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor of zeros."""
     return filled(as_size(sizes or (size,), "zeros"), 0, default_or(dtype), device, requires_grad)
@@ -345,7 +346,7 @@ def zeros(
 @public("tl")
 @creates
 def ones(
-    *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    *sizes: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor of ones."""
     return filled(as_size(sizes or (size,), "ones"), 1, default_or(dtype), device, requires_grad)
@@ -355,7 +356,7 @@ def ones(
 @creates
 def empty(
     *sizes: Any,
-    size: Any = (),
+    size: Any = None,
     dtype: Dtype = None,
     device: Device = None,
     requires_grad: bool = False,
@@ -519,12 +520,11 @@ def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) ->
 
 @public("tl")
 @creates
-def eye(
-    n: int, m: int | None = None, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
-) -> Tensor:
+def eye(n: int, m: int = ABSENT, *, dtype: Dtype = None, device: Device = None, requires_grad: bool = False) -> Tensor:
     """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; m is n by default."""
-    n, m = as_int(n, "eye"), m if m is None else as_int(m, "eye")
-    if n < 0 or (m is not None and m < 0):
+    n = as_int(n, "eye")
+    m = n if m is ABSENT else as_int(m, "eye")
+    if n < 0 or m < 0:
         raise ShapeError(f"eye: n and m must be at least 0, got {n} and {m}")
     d = default_or(dtype)
     target = devices.chosen(device)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import CodeType
+from types import CodeType, NoneType
 from typing import Any, TypeVar
 
 from tallow.core import subclasses as subclasses  # gives Tensor what its subclasses inherit
+from tallow.core.arguments import check_type
 from tallow.core.overrides import after_failure
 from tallow.core.short_source import Form
 from tallow.core.short_way import short_way, source
@@ -19,7 +20,7 @@ from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import unrecorded
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError, ArgumentTypeError
-from tallow.ops.table import OPS, PLACES, Op, aliases_of
+from tallow.ops.table import CHECKED, OPS, PLACES, Op, aliases_of
 from tallow.ops.table import op as register_op
 from tallow.tape.modes import mode
 
@@ -54,18 +55,20 @@ UNARY_OPERATORS = {"__neg__": "neg", "__pos__": "positive", "__abs__": "abs", "_
 EXCHANGED = {"add": "add", "mul": "mul", "sub": "rsub"} | {b: b for b in ("bitwise_and", "bitwise_or", "bitwise_xor")}
 
 
-def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F]:
+def public(places: str, *names: str, name: str | None = None, checked: bool = False) -> Callable[[F], F]:
     """Publish a function of tensors at `places` (see `PLACES`) under its own name and the aliases `names`.
 
     At "Tensor_" the function must write into its first argument, and its name must end in an underscore.
 
     Args:
         name: the public name, where it differs from the function's own.
+        checked: refuse arguments whose types are not those of the annotations, as ops do. It costs a short function
+            more than its work, so those that are called often check by their code.
     """
 
     def register(function: F) -> F:
         is_operator = function.__name__.startswith("__")  # Python calls it by position
-        published = function if is_operator else _accept_numpy_keywords(function)
+        published = function if is_operator else _accept_numpy_keywords(function, checked)
         if published is not function:
             published.__name__ = name or function.__name__
             _find_at(places.split()[0], published.__name__, published)
@@ -77,14 +80,16 @@ def public(places: str, *names: str, name: str | None = None) -> Callable[[F], F
     return register
 
 
-def _accept_numpy_keywords(function: F) -> F:
+def _accept_numpy_keywords(function: F, checked: bool = False) -> F:
     """Wrap a function so that it takes `axis` for `dim` and so on, and `out` if it returns tensors, as in PyTorch."""
     code: CodeType = getattr(function, "__wrapped__", function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # inspect.signature would slow down import
     aliases = aliases_of(own)
     takes_out = "out" in own or hasattr(function, "takes_out")
-    if not aliases and (takes_out or "Tensor" not in str(function.__annotations__.get("return"))):
+    if not checked and not aliases and (takes_out or "Tensor" not in str(function.__annotations__.get("return"))):
         return function
+    if checked:
+        function = _checking(function, own)
     are_own = aliases.keys().isdisjoint
     while_unrecorded = unrecorded(function)
 
@@ -102,9 +107,46 @@ def _accept_numpy_keywords(function: F) -> F:
                 return function(*args, **kwargs)
             return write_out(out, function(*args, **kwargs), function.__name__)
         except Exception:
-            return after_failure(renaming, args, kwargs)
+            try:
+                return after_failure(renaming, args, kwargs)
+            except TypeError:
+                raise
+            except Exception:  # of an argument of the wrong type, PyTorch says so first
+                _check_types(renaming, _types_of(renaming), own, args, kwargs)
+                raise
 
     return renaming  # type: ignore[return-value]
+
+
+def _checking(function: F, names: tuple[str, ...]) -> F:
+    """Wrap a function so that it refuses arguments of other types than its annotations name."""
+    checks = _types_of(function)
+
+    @wraps(function)
+    def checking(*args: Any, **kwargs: Any) -> Any:
+        _check_types(function, checks, names, args, kwargs)
+        return function(*args, **kwargs)
+
+    return checking  # type: ignore[return-value]
+
+
+def _types_of(function: Callable[..., Any]) -> dict[str, tuple[type, ...]]:
+    """Return the types that the parameters of a function take, of those whose annotations decide it."""
+    kinds = CHECKED | {"Tensor": (Tensor,), "Tensor | None": (Tensor, NoneType)}
+    return {name: types for name, kind in function.__annotations__.items() if (types := kinds.get(kind)) is not None}
+
+
+def _check_types(
+    function: Callable[..., Any],
+    checks: dict[str, tuple[type, ...]],
+    names: tuple[str, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> None:
+    """Raise ArgumentTypeError for an argument of another type than those of `checks`."""
+    for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+        if (types := checks.get(name)) is not None and type(value) not in types:
+            check_type(function.__name__, name, value, types)
 
 
 def _find_at(place: str, name: str, function: Callable[..., Any]) -> None:
@@ -130,6 +172,13 @@ def function_of(op: Op) -> Callable[..., Any]:
     """Return the public function of an op, with PyTorch's argument `out`."""
     op.call = _describe(short_way(op), op, op.name)
     return op.call
+
+
+def listed_function_of(op: Op) -> Callable[..., Any]:
+    """Return the public function of an op that takes its last argument as a list of integers only."""
+    if op.listed is None:
+        op.listed = _describe(short_way(op, Form.listed), op, op.name)
+    return op.listed
 
 
 def inplace_function_of(op: Op) -> Callable[..., Any]:
@@ -175,6 +224,8 @@ def publish_op(op: Op) -> Callable[..., Any]:
             elif place == "F_":
                 publish("F", name, optional_inplace_function_of(op))
                 publish("F", name + "_", inplace_function_of(op))
+            elif op.spread is not None and place != "Tensor":
+                publish(place, name, listed_function_of(op))
             else:
                 publish(place, name, function)
     return function

@@ -16,6 +16,7 @@ from tallow.core.overrides import after_failure
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.dtypes import Array
+from tallow.errors import ArgumentTypeError
 from tallow.kernels.table import run_into
 from tallow.ops.table import Op, aliases_of
 from tallow.tape.graph import Node, note_write
@@ -23,13 +24,13 @@ from tallow.tape.modes import INFERENCE, RECORDING, mode
 
 
 class _Absent:
-    """The default of a required parameter: the general way raises the error for it."""
+    """The default of a required parameter, for which the general way raises the error, or of one that is not None."""
 
     def __repr__(self) -> str:
         return "ABSENT"
 
 
-ABSENT = _Absent()
+ABSENT: Any = _Absent()
 LITERALS = (int, float, str, bool, type(None))
 NO_KEYWORDS: dict[str, Any] = {}
 _new, _ndarray = object.__new__, np.ndarray
@@ -37,15 +38,35 @@ _new, _ndarray = object.__new__, np.ndarray
 # ---------------------------------------------------------------------------------------------------- the general way
 
 
-def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Apply an op the general way; PyTorch's argument `out` may be among the keywords."""
+def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], function: Any = None) -> Any:
+    """Apply an op the general way; PyTorch's argument `out` may be among the keywords.
+
+    Args:
+        function: the public function that was called, for arguments that answer for it; `op.call` by default.
+    """
     out = keywords.pop("out", None)
     args, kwargs = _as_called(op, given, keywords)
     try:
         value = general_way.apply_generally(op, *args, **kwargs)
     except Exception:
-        return after_failure(op.call, tuple(args), kwargs if out is None else kwargs | {"out": out})
+        return after_failure(function or op.call, tuple(args), kwargs if out is None else kwargs | {"out": out})
     return value if out is None else write_out(out, value, op.name, op.dtypes in ("same", "keep"))
+
+
+def listed_generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Apply an op the general way whose last argument must be a list or tuple of integers."""
+    last = op.names[-1]
+    try:
+        ints = given[len(op.names) - 1]
+        kind = "several arguments" if len(given) > len(op.names) else type(ints).__name__
+        if len(given) > len(op.names) or not (ints is ABSENT or isinstance(ints, tuple | list)):
+            raise ArgumentTypeError(
+                f"{op.name}: argument '{last}' must be tuple of ints, not {kind}",
+                hint=f"pass {last} as one tuple; the method of Tensor takes them one by one, too",
+            )
+    except ArgumentTypeError:
+        return after_failure(op.listed, given, keywords)
+    return generally(op, given, keywords, op.listed)
 
 
 def inplace_generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
@@ -222,6 +243,7 @@ RUNTIME: dict[str, Any] = {
     "finish_few": finish_few,
     "generally": generally,
     "inplace_generally": inplace_generally,
+    "listed_generally": listed_generally,
     "is_writable": general_way.is_writable,
     "modes": mode,
     "ndarray": np.ndarray,

@@ -31,16 +31,18 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from keyword import iskeyword
 from math import inf
+from types import NoneType
 
 from tallow.core.short_runtime import LITERALS, RUNTIME
 from tallow.ops.parameters import REQUIRED, Parameter, Role
-from tallow.ops.table import INTEGERS, Op
+from tallow.ops.table import Op
 
 
 class Form(Enum):
     """The ways to call an op."""
 
     function = "function"
+    listed = "listed"  # its last argument, integers, cannot be spread: tl.permute(x, (0, 2, 1))
     inplace = "inplace"  # writes the value into the first operand
     optional_inplace = "optional_inplace"  # has PyTorch's last argument `inplace`
     operator = "operator"  # returns NotImplemented for operands of unknown types
@@ -97,7 +99,8 @@ class _Writer:
         self.keywords = [p for p in op.parameters if p.is_keyword_only]
         operands = [p for p in self.positional if p.is_operand]
         self.lead = operands[1 if form is Form.reflected else 0]  # its dtype is that of all operands
-        self.spread = self.positional[op.spread] if op.spread is not None else None
+        self.ints = self.positional[op.spread] if op.spread is not None else None
+        self.spread = self.ints if form is not Form.listed else None
         if form in OPERATORS:
             self.keywords, self.positional = [], operands[:2]
         self.operands = [p for p in self.positional if p.is_operand]  # that this form takes
@@ -125,7 +128,7 @@ class _Writer:
         if any(p.name in LOCALS for p in self.op.parameters if not p.is_attribute or p is self.spread):
             return False
         if self.takes_list:
-            return len(self.operands) == 1 and self.form is FUNCTION
+            return len(self.operands) == 1 and self.form in (FUNCTION, Form.listed)
         return all(p.role is not Role.OPERANDS for p in self.operands)
 
     # ---------------------------------------------------------------------------------------------------- arguments
@@ -162,7 +165,7 @@ class _Writer:
             return f"inplace_generally({arguments})"
         if self.form is Form.optional_inplace:
             return f"optionally_inplace({arguments}, inplace)"
-        return f"generally({arguments})"
+        return f"{'listed_generally' if self.form is Form.listed else 'generally'}({arguments})"
 
     # --------------------------------------------------------------------------------------------------- conditions
 
@@ -179,6 +182,8 @@ class _Writer:
                 yield n
                 is_one = f"len({n}) == 1 and isinstance({n}[0], (tuple, list))"
                 yield f"(_{n} := {n}[0] if {is_one} else {n}) is not None"
+            elif p is self.ints:
+                yield f"isinstance({p.name}, (tuple, list))"
             elif p.is_attribute:
                 yield self.of_attribute(p)
         for p in self.keywords:
@@ -225,12 +230,17 @@ class _Writer:
         """An attribute: anything but a tensor or a number of NumPy, of which the general way makes one of Python."""
         if p.name == "dtype" and p.default is not REQUIRED:
             return "dtype is None"  # of the computation: the general way converts the operands to it
+        types = self.op.checked.get(p.name)
         # The usual values are quicker to recognise: the default, or its type.
-        usual = type(p.default).__name__ if type(p.default) in NUMBERS_AND_TEXT else "int"
+        kind = type(p.default) if type(p.default) in (types or NUMBERS_AND_TEXT) else types[0] if types else int
         is_singleton = p.default is None or p.default is False
-        is_usual = f"{p.name} is {p.default}" if is_singleton else f"type({p.name}) is {usual}"
-        if p.annotation in INTEGERS:  # the general way converts or refuses the others
-            return f"({is_usual} or type({p.name}) is int)" if p.default is None else is_usual
+        is_usual = f"{p.name} is {p.default}" if is_singleton else f"type({p.name}) is {kind.__name__}"
+        if types is not None:  # the general way converts or refuses the others
+            is_number = types[0] is float or types[0] is int
+            ways = [
+                f"type({p.name}) is {t.__name__}" for t in types if t is not NoneType and not (t is bool and is_number)
+            ]
+            return f"({' or '.join(dict.fromkeys([is_usual, *ways[:2]]))})"
         is_given = f"{p.name} is not ABSENT and " if p.default is REQUIRED else ""
         return f"({is_usual} or {is_given}not isinstance({p.name}, CONVERTED))"
 

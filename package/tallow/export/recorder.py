@@ -267,7 +267,7 @@ class Recorder:
                 hint="use tl.where or a multiplication by the mask",
             )
         second = self._at_other_sizes(op.name, lambda *a, **k: apply_generally(op, *a, **k), args, kwargs)
-        node_args, node_kwargs = self.arguments(args, kwargs)
+        node_args, node_kwargs = self.arguments(op.packed(args), kwargs)
         node = self._call(op_target(op), node_args, node_kwargs)
         is_constant = not self._depends(args) and not self._depends(list(kwargs.values()))
         several = not isinstance(result, Tensor)

@@ -46,7 +46,7 @@ def _implicit_dim(name: str, input: Tensor) -> int:
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
-@public("tl F")
+@public("tl F", checked=True)
 @recorded_whole
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False

@@ -75,7 +75,7 @@ def in_memory_format(result: Tensor, input: Tensor, memory_format: memory_format
     return apply(clone, input, memory_format=memory_format) if result is input else contiguous(result, memory_format)
 
 
-@public("Tensor")
+@public("Tensor", checked=True)
 def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """Convert to a dtype; without one, return the name of PyTorch's class for the tensor's dtype."""
     if dtype is None:

@@ -17,7 +17,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, DtypeError, ShapeErr
 from tallow.functions.loss import check_constant, reduced, reduction_of
 from tallow.ops.cross_entropy import cross_entropy_of_classes, nll_loss_of_classes
 from tallow.ops.ctc import ctc
-from tallow.ops.dims import as_int
+from tallow.ops.dims import as_int, as_ints, is_int
 
 INT64 = np.dtype(np.int64)
 
@@ -172,7 +172,11 @@ def ctc_loss(
 
 def _lengths(lengths: Tensor | Sequence[int], name: str, log_probs: Tensor) -> Array:
     """Return lengths as an int64 vector on the device of `log_probs`."""
-    result = lengths if isinstance(lengths, Tensor) else tensor(lengths)
+    result = (
+        lengths
+        if isinstance(lengths, Tensor)
+        else tensor(lengths if is_int(lengths) else as_ints(lengths, f"ctc_loss: {name}_lengths"))
+    )
     if result.is_floating_point() and result.numel():
         raise DtypeError(f"ctc_loss: {name}_lengths must be integral, not {result.dtype}")
     return devices.move(result.array.reshape(-1).astype(np.int64), log_probs.device)

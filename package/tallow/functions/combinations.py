@@ -16,7 +16,7 @@ from tallow.functions.linalg import linalg_vander
 from tallow.ops.dims import as_int, as_ints
 
 
-@public("tl")
+@public("tl", checked=True)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Return all combinations of `r` elements of a vector, in the order of `itertools.combinations`.
 
@@ -33,7 +33,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[tensor(indices, device=input.device)]
 
 
-@public("tl")
+@public("tl", checked=True)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """Return a row of powers for each element of a vector, the highest first unless `increasing`.
 

@@ -14,7 +14,7 @@ from tallow.ops.joining import cat
 from tallow.ops.table import Scalar
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -61,19 +61,19 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
     return heights * diff(x, dim=dim % y.ndim)
 
 
-@public("tl", "trapz")
+@public("tl", "trapz", checked=True)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
     return _strips(y, x, dx, dim, "trapezoid").sum(dim % y.ndim)
 
 
-@public("tl")
+@public("tl", checked=True)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """Integrate up to each sample but the first, by the trapezoidal rule."""
     return _strips(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim % y.ndim)
 
 
-@public("tl")
+@public("tl", checked=True)
 def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Estimate the derivatives of samples along each of `dim`, or along all dims, by second-order differences.
 

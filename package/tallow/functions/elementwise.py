@@ -119,8 +119,8 @@ def ldexp(input: Tensor, other: Tensor) -> Tensor:
     return apply(mul, input, apply(pow_op, 2.0, other))
 
 
-@public("tl Tensor")
-@public("special", name="multigammaln")
+@public("tl Tensor", checked=True)
+@public("special", name="multigammaln", checked=True)
 @recorded_whole
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Compute the logarithm of the multivariate gamma function: p (p - 1) / 4 · ln π + Σ_{j<p} lgamma(input - j / 2).

@@ -8,6 +8,7 @@ import numpy as np
 
 from tallow import devices
 from tallow.core.apply import apply
+from tallow.core.arguments import check_type
 from tallow.core.creation import arange
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor, wrap
@@ -46,7 +47,8 @@ def embedding(
         raise ArgumentTypeError(f"embedding: input must be a Tensor of indices, not {type(input).__name__}")
     if max_norm is not None:
         shorten_rows("embedding", weight, input, max_norm, norm_type)
-    if sparse:
+    if sparse is not False:
+        check_type("embedding", "sparse", sparse, (bool,))
         sparse = prepare_sparse("embedding", weight, scale_grad_by_freq)
     return embedding_op.call(input, weight, padding_idx, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse)
 
@@ -73,7 +75,7 @@ def shorten_rows(name: str, weight: Tensor, indices: Tensor, max_norm: float, no
     note_write(weight)
 
 
-@public("F")
+@public("F", checked=True)
 @recorded_whole
 def embedding_bag(
     input: Tensor,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from tallow.core.apply import apply
 from tallow.core.public_api import public
+from tallow.core.short_runtime import ABSENT  # PyTorch refuses None
 from tallow.core.tensor import Tensor
 from tallow.ops.comparison import maximum, minimum
 from tallow.ops.order_statistics import median_along, median_of_all, nanmedian_along, nanmedian_of_all
@@ -23,9 +24,9 @@ class Overloads(NamedTuple):
 
     def __call__(self, input: Tensor, second: Any, keepdim: bool, other: Tensor | None) -> Any:
         other = second if isinstance(second, Tensor) else other
-        if other is not None:
+        if other is not ABSENT:
             return self.pairwise.call(input, other)
-        return self.of_all.call(input) if second is None else self.along.call(input, second, keepdim)
+        return self.of_all.call(input) if second is ABSENT else self.along.call(input, second, keepdim)
 
 
 _max = Overloads(amax, max_along, maximum)
@@ -33,7 +34,7 @@ _min = Overloads(amin, min_along, minimum)
 
 
 @public("tl Tensor")
-def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+def max(input: Tensor, dim: int | Tensor = ABSENT, keepdim: bool = False, *, other: Tensor = ABSENT) -> Any:
     """Return the greatest element, in one of three ways.
 
     max(input)                  of all elements; elements that share the maximum share its gradient
@@ -44,24 +45,24 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *
 
 
 @public("tl Tensor")
-def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
+def min(input: Tensor, dim: int | Tensor = ABSENT, keepdim: bool = False, *, other: Tensor = ABSENT) -> Any:
     """Return the least element, in one of three ways; see `max`."""
     return _min(input, dim, keepdim, other)
 
 
 @public("tl Tensor")
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
     """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN.
 
     Of an even number of elements it is the lower of the two in the middle.
     """
-    return apply(median_of_all, input) if dim is None else apply(median_along, input, dim, keepdim)
+    return apply(median_of_all, input) if dim is ABSENT else apply(median_along, input, dim, keepdim)
 
 
 @public("tl Tensor")
-def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+def nanmedian(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
     """Return the median of the elements that are not NaN; see `median`."""
-    return apply(nanmedian_of_all, input) if dim is None else apply(nanmedian_along, input, dim, keepdim)
+    return apply(nanmedian_of_all, input) if dim is ABSENT else apply(nanmedian_along, input, dim, keepdim)
 
 
 @public("tl Tensor")

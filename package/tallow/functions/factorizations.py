@@ -52,7 +52,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return linalg_lu_solve(LU_data, LU_pivots, input)
 
 
-@public("tl")
+@public("tl", checked=True)
 @recorded_whole
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
@@ -142,7 +142,7 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
     return linalg_householder_product(input, input2)
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Multiply `input3` by the square Q, or its conjugate transpose, of which `geqrf` has returned the reflections.
 

@@ -60,7 +60,7 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return copy_(input, tensor(values, dtype=input.dtype).reshape(input.shape))
 
 
-@public("Tensor_")
+@public("Tensor_", checked=True)
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Write a number on the main diagonal; with `wrap` the diagonal restarts below the end of a tall matrix.
 

@@ -15,7 +15,7 @@ from tallow.ops.gather import argwhere, gather, nonzero_tuple, take
 from tallow.ops.scatter import scatter_reduce
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with.
 
@@ -38,7 +38,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return rows
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather elements along `dim`, with the other dims broadcast; without `dim`, from the flattened input.
 
@@ -71,7 +71,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return copied
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:

@@ -300,7 +300,7 @@ def _without_leading_ones(value: Tensor) -> Tensor:
     return value
 
 
-@public("Tensor_")
+@public("Tensor_", checked=True)
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write `values`, broadcast, to input[indices].
 

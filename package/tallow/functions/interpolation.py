@@ -16,6 +16,7 @@ from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ShapeError, UnsupportedError
 from tallow.ops import interpolation as kinds
 from tallow.ops.adaptive_pooling import adaptive_avg_pool
+from tallow.ops.dims import as_ints
 from tallow.ops.grid_sample import grid_sample as grid_sample_op
 from tallow.ops.resampling import Taps
 
@@ -59,7 +60,7 @@ def interpolate(
     if size is not None:
         if recompute_scale_factor:
             raise ArgumentError("interpolate: recompute_scale_factor is not meaningful with an explicit size")
-        out = [int(n) for n in _each("size", size, dims)]
+        out = list(as_ints(_each("size", size, dims), "interpolate"))
         factors: list[float | None] = [None] * dims
     else:
         factors = [float(f) for f in _each("scale_factor", scale_factor, dims)]
@@ -142,7 +143,7 @@ def _taps(mode: str, size: int, out: int, factor: float | None, align_corners: b
     return (kinds.cubic if mode == "bicubic" else kinds.linear)(size, out, step, align_corners)
 
 
-@public("F")
+@public("F", checked=True)
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -163,7 +164,7 @@ def grid_sample(
     return apply(grid_sample_op, input, grid, mode, padding_mode, bool(align_corners))
 
 
-@public("F")
+@public("F", checked=True)
 @recorded_whole
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """Return the grid for `grid_sample` that applies an affine map to the image.
@@ -171,7 +172,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     Args:    size: size of the output image, (N, C, H, W) or (N, C, D, H, W)
     Shapes:  theta (N, 2, 3) -> (N, H, W, 2), or (N, 3, 4) -> (N, D, H, W, 3)
     """
-    spatial = tuple(int(n) for n in size)[2:]
+    spatial = as_ints(size, "affine_grid")[2:]
     dims = len(spatial)
     if dims not in (2, 3) or theta.ndim != 3 or tuple(theta.shape) != (size[0], dims, dims + 1):
         raise ArgumentError(

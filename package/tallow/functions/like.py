@@ -76,6 +76,8 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Create a tensor filled with one value, with the size, dtype and device of the input."""
+    if fill_value is None:
+        raise ArgumentTypeError("full_like: fill_value must be a number, not None")
     return _like("full_like", input, number(fill_value), dtype, device, requires_grad, memory_format)
 
 

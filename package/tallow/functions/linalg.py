@@ -26,7 +26,7 @@ def _vector_norm(x: Tensor, ord: Scalar, dim: Dims, keepdim: bool, dtype: Any) -
     return apply(linalg_vector_norm, x, ord, dim, keepdim, dtype=dtype)
 
 
-@public("linalg")
+@public("linalg", checked=True)
 def linalg_matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:

@@ -227,7 +227,7 @@ def kl_div(
     return reduced(values, reduction, "kl_div")
 
 
-@public("F")
+@public("F", checked=True)
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -67,7 +67,7 @@ def rows_of_pivots(pivots: Tensor, count: int) -> Tensor:
     return rows
 
 
-@public("linalg")
+@public("linalg", checked=True)
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """Return X in A X = B, given the results of `lu_factor(A)`; in X A = B if not `left`, in Aᴴ X = B if `adjoint`.
 

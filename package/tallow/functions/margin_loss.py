@@ -52,7 +52,7 @@ def margin_ranking_loss(
     return reduced(values, reduction_of(size_average, reduce, reduction), "margin_ranking_loss")
 
 
-@public("F")
+@public("F", checked=True)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -184,7 +184,7 @@ def cosine_embedding_loss(
     return reduced(together + apart, reduction_of(size_average, reduce, reduction), "cosine_embedding_loss")
 
 
-@public("F")
+@public("F", checked=True)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

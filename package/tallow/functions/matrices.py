@@ -26,7 +26,7 @@ def inverse(input: Tensor) -> Tensor:
     return apply(linalg_inv, input)
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """Compute the pseudoinverse; see `linalg.pinv`. The default of `rcond` is smaller than there, as in PyTorch."""
     return apply(linalg_pinv, input, rtol=rcond)
@@ -65,7 +65,7 @@ def qr(input: Tensor, some: bool = True) -> Any:
     return return_types.qr(*apply(linalg_qr, input, "reduced" if some else "complete"))
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """Compute U, S and V (not Vᵀ) of the singular value decomposition; with square U and V unless `some`.
 
@@ -96,7 +96,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return apply(cholesky_solve, eye(L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape), L, upper)
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Scale the slices along `dim` whose p-norm exceeds `maxnorm` down to it."""
     if maxnorm < 0:

@@ -76,7 +76,7 @@ def move_statistic(running: Tensor | None, to: Tensor, momentum: float, scale: f
             running.mul_(1 - momentum).add_((to * (momentum * scale)).to(running.dtype))
 
 
-@public("F")
+@public("F", checked=True)
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,

@@ -96,7 +96,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return apply(linalg_cross, input, other, dim=dim)
 
 
-@public("linalg")
+@public("linalg", checked=True)
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Compute Σ conj(x) y along `dim`, broadcast."""
     return (conj(x) * y).sum(dim)
@@ -112,7 +112,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return apply(dot, conj(input), other)
 
 
-@public("tl Tensor linalg")
+@public("tl Tensor linalg", checked=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n.
 

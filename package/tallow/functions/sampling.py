@@ -68,7 +68,7 @@ def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostA
 @creates
 def rand(
     *sizes: Any,
-    size: Any = (),
+    size: Any = None,
     generator: Generator | None = None,
     dtype: Dtype = None,
     device: Device = None,
@@ -83,7 +83,7 @@ def rand(
 @creates
 def randn(
     *sizes: Any,
-    size: Any = (),
+    size: Any = None,
     generator: Generator | None = None,
     dtype: Dtype = None,
     device: Device = None,

@@ -61,12 +61,14 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public("Tensor")
-def sum_to_size(input: Tensor, *sizes: Any, size: Any = ()) -> Tensor:
+def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Sum over the dims along which a tensor of that size would be broadcast to the size of this one.
 
     Dtypes:  the input's where no dim is summed; else that of `sum`, and so for a size without dims
     Raises:  ShapeError if it would not be
     """
+    if not sizes and size is None:
+        raise ArgumentTypeError("sum_to_size: missing argument 'size'")
     target = as_ints(sizes[0] if len(sizes) == 1 else sizes or size, "sum_to_size")
     lead = input.ndim - len(target)
     if lead < 0 or any(n not in (1, m) for n, m in zip(target, input.shape[lead:], strict=True)):
@@ -156,9 +158,16 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     return apply(strided_view, storage, tuple(size), tuple(stride), storage_offset)
 
 
-@public("tl Tensor")
-def tile(input: Tensor, *repeats: Any, dims: Any = ()) -> Tensor:
+@public("tl", name="tile")
+def _tiled(input: Tensor, dims: Sequence[int]) -> Tensor:
+    return tile(input, _as_listed(dims, "tile"))
+
+
+@public("Tensor")
+def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
+    if not repeats and dims is None:
+        raise ArgumentTypeError("tile: missing argument 'dims'")
     counts = as_ints(repeats[0] if len(repeats) == 1 else repeats or dims, "tile")
     return apply(repeat, input, (1,) * (input.ndim - len(counts)) + counts)
 
@@ -214,7 +223,7 @@ def flipud(input: Tensor) -> Tensor:
     return apply(flip, input, (0,))
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Return a copy rotated by `k` times 90°, from the first of `dims` towards the second."""
     if len(dims) != 2 or input.ndim < 2:
@@ -257,7 +266,19 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
         raise ShapeError(f"broadcast_shapes: the shapes {shapes} do not broadcast with each other") from None
 
 
-@public("tl Tensor")
+def _as_listed(sizes: Any, name: str) -> Any:
+    """Return integers that a function, other than a method, takes as one argument.  Raises: ArgumentTypeError"""
+    if not isinstance(sizes, tuple | list):
+        raise ArgumentTypeError(f"{name}: expected a tuple of ints, not {type(sizes).__name__}")
+    return sizes
+
+
+@public("tl", name="broadcast_to")
+def _broadcast(input: Tensor, size: Sequence[int]) -> Tensor:
+    return broadcast_to(input, _as_listed(size, "broadcast_to"))
+
+
+@public("Tensor")
 def broadcast_to(input: Tensor, *sizes: Any, size: Any = ()) -> Tensor:
     """Return a view, expanded to a size; see `expand`."""
     return apply(ops.expand, input, *(sizes or (size,)))

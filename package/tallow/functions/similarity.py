@@ -18,7 +18,7 @@ def normalize(
     return value if out is None else out.copy_(value)
 
 
-@public("tl F")
+@public("tl F", checked=True)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Compute x1 · x2 / (max(‖x1‖, eps) · max(‖x2‖, eps)) along `dim`. The bound does not affect the gradient.
 
@@ -39,7 +39,7 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
     return x / (norm + (fixed.clamp_min(eps) - fixed))
 
 
-@public("tl F")
+@public("tl F", checked=True)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """Compute ‖x1 - x2 + eps‖_p along the last dim.
 

@@ -99,13 +99,13 @@ def std_mean(
     return apply(std_op, input, dim, correction, keepdim), apply(mean, input, dim, keepdim)
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
     """Compute the p-norm of the difference over all elements."""
     return apply(linalg_vector_norm, input - other, p)
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 @recorded_whole
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
@@ -172,7 +172,7 @@ def corrcoef(input: Tensor) -> Tensor:
     return value.clamp(-1, 1)
 
 
-@public("tl Tensor")
+@public("tl Tensor", checked=True)
 @recorded_whole
 def histogram(
     input: Tensor,

@@ -13,7 +13,7 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module, linalg_errors
-from tallow.errors import LinAlgError, ShapeError
+from tallow.errors import ArgumentTypeError, LinAlgError, ShapeError
 from tallow.ops.checks import expect_float
 from tallow.ops.complex_rules import conj
 from tallow.ops.maps import with_value
@@ -407,6 +407,9 @@ def cutoff(sizes: Array, shape: tuple[int, ...], atol: Any, rtol: Any) -> Array:
     Shapes:  sizes (..., K) -> (...)
     """
     xp = array_module(sizes)
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        if isinstance(value, list | tuple | str):
+            raise ArgumentTypeError(f"{name} must be a number or a Tensor, not {type(value).__name__}")
     if rtol is None:
         rtol = max(shape[-2:]) * np.finfo(sizes.dtype).eps if atol is None else 0.0
     greatest = sizes.max(axis=-1) if sizes.shape[-1] else xp.zeros(sizes.shape[:-1], sizes.dtype)

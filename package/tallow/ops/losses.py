@@ -14,7 +14,7 @@ from tallow.ops.filling import put_number
 from tallow.ops.formulas import formula
 from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import at_least, select
-from tallow.ops.table import Array, Index, Result, op
+from tallow.ops.table import Array, Index, Result, Scalar, op
 
 
 @op("", dtypes="promote", batched="elementwise")
@@ -194,7 +194,7 @@ def _(g: Derived, *, input: Derived, target: Derived, t: Array | None = None) ->
 
 
 @op("")
-def multi_margin(input: Array, target: Index, p: int = 1, margin: float = 1.0, weight: Index = None) -> Result:
+def multi_margin(input: Array, target: Index, p: Scalar = 1, margin: float = 1.0, weight: Index = None) -> Result:
     """Return Σ_{i ≠ y} w_y max(0, margin - x_y + x_i)^p / C for each sample.
 
     Shapes:  input (N, C), target (N), weight (C) -> (N)

@@ -9,6 +9,7 @@ from tallow.devices import array_module
 from tallow.dtypes import Scalar, dtype_of
 from tallow.errors import ShapeError, UnsupportedError
 from tallow.ops.axis_index import part
+from tallow.ops.dims import as_ints
 from tallow.ops.filling import constant
 from tallow.ops.memory_format import standard_order
 from tallow.ops.table import Array, Result, op
@@ -54,7 +55,7 @@ def _sides(input: Array, pad: Sequence[int], mode: str) -> list[tuple[int, int, 
     """Return (negative axis, before, after) for each dim that changes."""
     if mode not in MODES:
         raise UnsupportedError(f"pad: unrecognised padding mode {mode!r}", hint=f"use one of {', '.join(MODES)}")
-    pad = [int(n) for n in pad]
+    pad = as_ints(pad, "pad")
     if len(pad) % 2 or len(pad) > 2 * input.ndim:
         raise ShapeError(f"pad: expected two numbers for each of at most {input.ndim} dims, got {pad}")
     if mode != "constant" and input.ndim - len(pad) // 2 not in (1, 2):

@@ -100,7 +100,7 @@ flatten.second(_as_before)
 
 
 @op(dtypes="keep", view=True, batched="dim")
-def unflatten(input: Array, dim: int, sizes: Ints) -> Result:
+def unflatten(input: Array, dim: int, sizes: Sequence[int]) -> Result:
     """Split one dim into several; one of their sizes may be -1."""
     from_shape = input.shape
     dim = normalize_dim(dim, input.ndim, "unflatten")

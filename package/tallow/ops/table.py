@@ -23,6 +23,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Collection, Sequence
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from tallow.dtypes import Array, Scalar
 from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.kernels.table import Limit
 from tallow.ops.complex_rules import REFUSED
-from tallow.ops.parameters import REQUIRED, Index, Ints, Role, parameters_of
+from tallow.ops.parameters import REQUIRED, Index, Ints, Parameter, Role, parameters_of
 from tallow.ops.second_order import HasRule, Rule
 
 Backward = Callable[..., tuple[Any, ...]] | None
@@ -63,7 +64,16 @@ BATCHES = {
     "samples": "the first dim, of samples, which may be absent, is a batch dim already; parameters are shared",
     "itself": "the op has a rule of its own, under its name",
 }
-INTEGERS = (int, "int", "int | None")  # annotations of attributes that a bool cannot be
+# Annotations of attributes whose types are checked, as PyTorch does -> the types. A bool is no int.
+_CHECKED = {
+    "int": (int,),
+    "bool": (bool,),
+    "str": (str,),
+    "float": (float, int, bool),
+    "Scalar": (int, float, bool, complex),
+}
+CHECKED: dict[Any, tuple[type, ...]] = _CHECKED | {f"{word} | None": (*t, NoneType) for word, t in _CHECKED.items()}
+CHECKED |= {kind: _CHECKED[kind.__name__] for kind in (int, bool, str, float)}
 PLACES = {
     "tl": "a function of the package: tl.softmax",
     "tl_": "a function of the package that works in place: tl.relu_",
@@ -106,6 +116,12 @@ def aliases_of(names: Collection[str]) -> dict[str, str]:
     return {alias: own for alias, own in found if own is not None and alias not in names}
 
 
+def _types_of(p: Parameter) -> tuple[type, ...] | None:
+    """Return the types that an attribute must have; None if its annotation does not decide it."""
+    types = CHECKED.get(p.annotation) if p.is_attribute and isinstance(p.annotation, str | type) else None
+    return (*types, NoneType) if types is not None and p.default is None else types
+
+
 OPS: dict[str, Op] = {}
 
 
@@ -119,6 +135,7 @@ class Op(HasRule):
         "batched",
         "call",
         "casts",
+        "checked",
         "complex",
         "defaults",
         "differentiable",
@@ -127,9 +144,9 @@ class Op(HasRule):
         "halves",
         "indices",
         "inplace",
-        "integers",
         "keyword_indices",
         "limit",
+        "listed",
         "name",
         "names",
         "numbers",
@@ -193,6 +210,7 @@ class Op(HasRule):
         self.batched = batched
         self.call: Any = None  # its functions on tensors, see tallow.core.short_way
         self.inplace: Any = None
+        self.listed: Any = None
         self.optional_inplace: Any = None
         self.rule: Rule | None = None
         self.parameters = parameters_of(function, name)
@@ -210,8 +228,8 @@ class Op(HasRule):
         self.keyword_indices = frozenset([p.name for p in keywords if p.role is Role.INDEX])
         self.spread = positions[-1] if parameters[-1].role is Role.INTS else None
         # Precomputed for `tallow.core.arguments`.
-        self.settings = tuple([i for i in positions if parameters[i].is_attribute])
-        self.integers = frozenset([p.name for p in self.parameters if p.annotation in INTEGERS])
+        self.checked = {p.name: types for p in self.parameters if (types := _types_of(p)) is not None}
+        self.settings = tuple([(i, self.checked.get(self.names[i])) for i in positions if parameters[i].is_attribute])
         self.attributes = frozenset([p.name for p in self.parameters if p.is_attribute and p.name != "dtype"])
         self.casts = "dtype" in [p.name for p in self.parameters]
         longest = self.names.index("dtype") if "dtype" in self.names else len(parameters)
@@ -224,9 +242,7 @@ class Op(HasRule):
         """Return the arguments in the order of the signature, up to the last given one; keyword-only ones by name."""
         if len(args) > len(self.names) and self.spread is None:
             args, kwargs = self._factors_by_name(args, kwargs)
-        values = list(args)
-        if self.spread is not None and len(values) > self.spread and not isinstance(values[self.spread], tuple | list):
-            values[self.spread :] = [tuple(values[self.spread :])]
+        values = self.packed(args)
         if kwargs:
             aliases = {} if self.all_defaults.keys() >= kwargs.keys() else aliases_of(self.all_defaults)
             kwargs = {aliases.get(k, k): v for k, v in kwargs.items()}  # a copy: a recorder gets the caller's own
@@ -244,6 +260,13 @@ class Op(HasRule):
                 f"{self.name}: missing argument {self.names[len(values)]!r}; the parameters are {', '.join(self.names)}"
             )
         return values, kwargs
+
+    def packed(self, args: Sequence[Any]) -> list[Any]:
+        """Return positional arguments with integers that are spread, x.permute(0, 2, 1), as one tuple."""
+        values = list(args)
+        if self.spread is not None and len(values) > self.spread and not isinstance(values[self.spread], tuple | list):
+            values[self.spread :] = [tuple(values[self.spread :])]
+        return values
 
     def _factors_by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments of a deprecated call with factors among the operands: add(input, alpha, other).

@@ -244,8 +244,7 @@ def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> Size:
 def broadcast_tensors(*tensors: Any) -> builtins.tuple[Tensor, ...]:
     """Return views of the tensors, expanded to their common shape."""
 
-def broadcast_to(input: Tensor, *sizes: Any, size: Any = ...) -> Tensor:
-    """Return a view, expanded to a size; see `expand`."""
+def broadcast_to(input: Tensor, size: Sequence[builtins.int]) -> Tensor: ...
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Any = ...) -> Tensor:
     """Return the bucket index of each value v: i for boundaries[i-1] < v ≤ boundaries[i]."""
@@ -514,7 +513,7 @@ def expm1(input: Tensor, *, out: Any = ...) -> Tensor:
 def expm1_(input: Tensor) -> Tensor:
     """Return exp(input) - 1, accurate near 0."""
 
-def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
+def eye(n: builtins.int, m: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; m is n by default."""
 
 def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
@@ -901,7 +900,7 @@ def matrix_power(input: Tensor, n: builtins.int) -> Tensor:
 def matrix_rank(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.matrix_rank`."""
 
-def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
+def max(input: Tensor, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
     """Return the greatest element, in one of three ways."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
@@ -922,13 +921,13 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the mean over `dim`."""
 
-def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
+def median(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
     """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
 def meshgrid(*tensors: Any, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
     """Return the coordinates of a grid, as views expanded to the sizes of all vectors."""
 
-def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
+def min(input: Tensor, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
     """Return the least element, in one of three ways; see `max`."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
@@ -973,7 +972,7 @@ def nan_to_num_(input: Tensor, nan: builtins.float | None = ..., posinf: builtin
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the mean over `dim`, ignoring NaN."""
 
-def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
+def nanmedian(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
     """Return the median of the elements that are not NaN; see `median`."""
 
 def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
@@ -1369,8 +1368,7 @@ def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, *
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor:
     """Return x where it is greater than `threshold` and `value` elsewhere."""
 
-def tile(input: Tensor, *repeats: Any, dims: Any = ...) -> Tensor:
-    """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
+def tile(input: Tensor, dims: Sequence[builtins.int]) -> Tensor: ...
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Any = ...) -> results.topk:
     """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices."""
@@ -1414,7 +1412,7 @@ def trunc_(input: Tensor) -> Tensor:
 def unbind(input: Tensor, dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
     """Return the slices along a dim, each without that dim."""
 
-def unflatten(input: Tensor, dim: builtins.int, *sizes: builtins.int | Sequence[builtins.int], out: Any = ...) -> Tensor:
+def unflatten(input: Tensor, dim: builtins.int, sizes: Sequence[builtins.int], *, out: Any = ...) -> Tensor:
     """Split one dim into several; one of their sizes may be -1."""
 
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ..., *, out: Any = ...) -> Any:

@@ -962,7 +962,7 @@ class Methods:
     def matrix_power(self, n: builtins.int) -> Tensor:
         """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n."""
 
-    def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
+    def max(self, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
         """Return the greatest element, in one of three ways."""
 
     def maximum(self, other: Tensor) -> Tensor:
@@ -974,10 +974,10 @@ class Methods:
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
         """Return the mean over `dim`."""
 
-    def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
+    def median(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
-    def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, other: Tensor | None = ...) -> Any:
+    def min(self, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
         """Return the least element, in one of three ways; see `max`."""
 
     def minimum(self, other: Tensor) -> Tensor:
@@ -1034,7 +1034,7 @@ class Methods:
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
         """Return the mean over `dim`, ignoring NaN."""
 
-    def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ...) -> Any:
+    def nanmedian(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
         """Return the median of the elements that are not NaN; see `median`."""
 
     def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
@@ -1550,7 +1550,7 @@ class Methods:
     def unbind(self, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Return the slices along a dim, each without that dim."""
 
-    def unflatten(self, dim: builtins.int, *sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
+    def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """Split one dim into several; one of their sizes may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:

@@ -36,7 +36,8 @@ Number = Any  # a Python number, or a tensor of one element
 
 def place(array: Array, dtype: dtypes.dtype, device: Device, requires_grad: bool) -> Tensor:
     """Return a leaf with this array, converted to the dtype and moved to the device."""
-    array = dtypes.cast(array, dtype)
+    if array.dtype is not dtype.storage:
+        array = dtypes.cast(array, dtype)
     if device is None and type(array) is np.ndarray:
         device = devices.default.device
     if device is not None:
@@ -296,6 +297,11 @@ def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     Raises: ArgumentTypeError for anything but integers, ShapeError for a negative one.
     """
     shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], list | tuple) else size
+    for n in shape:
+        if type(n) is not int or n < 0:
+            break
+    else:
+        return shape
     if any(isinstance(n, bool | float | str) or not hasattr(n, "__index__") for n in shape):
         raise ArgumentTypeError(f"{name}: a size consists of integers, got {shape}")
     shape = tuple(n.__index__() for n in shape)

@@ -41,6 +41,7 @@ GUIDES = (
     ("Guides", "Training", "docs/training.md"),
     ("Guides", "Graphs", "docs/fx.md"),
     ("Guides", "Export", "docs/export.md"),
+    ("Guides", "ONNX", "docs/onnx.md"),
     ("Guides", "Keras", "docs/keras.md"),
     ("Guides", "transformers", "docs/transformers.md"),
     ("Guides", "Language models", "docs/language-models.md"),

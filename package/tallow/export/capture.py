@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from tallow.core.tensor import Tensor, wrap
-from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, TallowError, TraceError, UnsupportedError
-from tallow.export.dims import Declared
+from tallow.export.dims import Declared, resized
 from tallow.export.merging import merge_equal
 from tallow.export.patches import recorded_tensors
 from tallow.export.program import Check, ExportedProgram, is_same
@@ -92,7 +91,7 @@ class _Export:
         self.constants: dict[str, Tensor] = {}
         self.state = State(mod)
         self.checks: list[Check] = []
-        self.bound = _bound(mod, args, kwargs)
+        self.bound = bound_arguments(mod, args, kwargs)
         self.leaves: list[tuple[str, Any]] = []
         self.inputs: dict[str, Spec] = {
             STARS.get(self.bound.signature.parameters[name].kind, "") + name: flatten(
@@ -100,7 +99,7 @@ class _Export:
             )
             for name, value in self.bound.arguments.items()
         }
-        declared = _by_leaf(self.inputs, dynamic_shapes, len(self.leaves))
+        declared = by_leaf(self.inputs, dynamic_shapes, len(self.leaves))
         self.dims = [
             self.declared.shape_of(path, leaf, entry) if isinstance(leaf, Tensor) else ()
             for (path, leaf), entry in zip(self.leaves, declared, strict=True)
@@ -119,7 +118,7 @@ class _Export:
             with recorded_tensors(self.recorder), enable_grad():
                 mode.tracer = self.recorder
                 try:
-                    bound = _filled(self.bound, self.inputs, arguments)
+                    bound = filled(self.bound, self.inputs, arguments)
                     result = self.mod(*bound.args, **bound.kwargs)
                     self.recorder.check_writes()
                     found: list[tuple[str, Any]] = []
@@ -168,21 +167,12 @@ class _Export:
                 continue
             copies.append(wrap(leaf.array.copy(order="K")))
             sizes = {name: second for name, (_, second) in self.declared.sizes.items()}
-            second = self._resized(leaf, names, sizes) if self.varies else None
+            second = resized(leaf, names, sizes) if self.varies else None
             self.recorder.add(copies[-1], node, second, is_tracked=leaf.dtype.is_floating_point)
             self.signature.input_specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(node.name)))
             shape = tuple(size if name is None else name for size, name in zip(leaf.array.shape, names, strict=True))
             self.checks.append((path, leaf.dtype.name, shape))
         return copies
-
-    @staticmethod
-    def _resized(leaf: Tensor, names: tuple[str | None, ...], sizes: dict[str, int]) -> Tensor:
-        """Return an argument at other sizes: its elements repeat, so that they stay valid."""
-        array = leaf.array
-        for dim, name in enumerate(names):
-            if name is not None:
-                array = array.take(array_module(array).arange(sizes[name]) % array.shape[dim], dim)
-        return wrap(array.copy())
 
     def _add_constant(self, tensor: Tensor) -> Node:
         """Make a tensor that existed before the run an input."""
@@ -301,11 +291,11 @@ class _Export:
         At the third sizes, which no op has seen, both may refuse them: the module in any way, the program by a check.
         """
         leaves = [
-            self._resized(leaf, names, sizes) if isinstance(leaf, Tensor) else leaf
+            resized(leaf, names, sizes) if isinstance(leaf, Tensor) else leaf
             for (_, leaf), names in zip(self.leaves, self.dims, strict=True)
         ]
         is_third = sizes is self.declared.thirds
-        bound = _filled(self.bound, self.inputs, [_copied(x) for x in leaves])
+        bound = filled(self.bound, self.inputs, [_copied(x) for x in leaves])
         found: list[tuple[str, Any]] = []
         try:
             with no_grad():
@@ -332,7 +322,7 @@ class _Export:
         self.state.restore()
 
     def _outputs_of(self, program: ExportedProgram, leaves: list[Any]) -> list[Any]:
-        bound = _filled(self.bound, self.inputs, leaves)
+        bound = filled(self.bound, self.inputs, leaves)
         with no_grad():
             result = program.module()(*bound.args, **bound.kwargs)
         found: list[tuple[str, Any]] = []
@@ -354,14 +344,15 @@ class _Export:
                 )
 
 
-def _bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+def bound_arguments(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+    """Return arguments by the names of `forward`.  Raises: ArgumentTypeError if they do not fit"""
     try:
         return inspect.signature(mod.forward).bind(*args, **kwargs)
     except TypeError as error:
         raise ArgumentTypeError(f"export: {type(mod).__name__}.forward: {error}") from error
 
 
-def _filled(bound: inspect.BoundArguments, inputs: dict[str, Spec], leaves: list[Any]) -> inspect.BoundArguments:
+def filled(bound: inspect.BoundArguments, inputs: dict[str, Spec], leaves: list[Any]) -> inspect.BoundArguments:
     """Return arguments with other leaves."""
     values = {name.lstrip("*"): unflatten(spec, leaves.__getitem__) for name, spec in inputs.items()}
     return inspect.BoundArguments(bound.signature, values)
@@ -381,7 +372,7 @@ def _agree(x: Any, y: Any) -> bool:
     return bool(np.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True))
 
 
-def _by_leaf(inputs: dict[str, Spec], declared: Any, count: int) -> list[Any]:
+def by_leaf(inputs: dict[str, Spec], declared: Any, count: int) -> list[Any]:
     """Return what `dynamic_shapes` declares for each leaf."""
     found: list[Any] = [None] * count
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
+from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, UnsupportedError
 
 LARGEST = 1 << 31
@@ -95,7 +96,7 @@ class Declared:
         """
         shape = tuple(tensor.array.shape)
         names: list[str | None] = [None] * len(shape)
-        for dim, entry in _entries(path, declared, len(shape)):
+        for dim, entry in entries_of(path, declared, len(shape)):
             if entry is None or entry is Dim.STATIC:
                 continue
             if type(entry) is int:
@@ -140,7 +141,8 @@ class Declared:
         raise ArgumentError(f"dynamic_shapes: a dim may only be {allowed} long", hint="leave it out, or widen it")
 
 
-def _entries(path: str, declared: Any, rank: int) -> Iterator[tuple[int, Any]]:
+def entries_of(path: str, declared: Any, rank: int) -> Iterator[tuple[int, Any]]:
+    """Yield dim and entry of what is declared for a tensor.  Raises: ArgumentError, ArgumentTypeError"""
     if declared is None:
         return
     if isinstance(declared, dict):
@@ -154,3 +156,12 @@ def _entries(path: str, declared: Any, rank: int) -> Iterator[tuple[int, Any]]:
         yield from enumerate(declared)
     else:
         raise ArgumentTypeError(f"dynamic_shapes: {path}: expected a dict, a sequence or None, got {declared!r:.80}")
+
+
+def resized(leaf: Tensor, names: tuple[str | None, ...], sizes: dict[str, int]) -> Tensor:
+    """Return an argument at other sizes, by the names of its dims: its elements repeat, so that they stay valid."""
+    array = leaf.array
+    for dim, name in enumerate(names):
+        if name is not None:
+            array = array.take(array_module(array).arange(sizes[name]) % array.shape[dim], dim)
+    return wrap(array.copy())

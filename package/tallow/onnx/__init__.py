@@ -3,7 +3,9 @@
 from tallow.lazy_names import names_of
 
 LAZY = {
+    "ONNXProgram": "tallow.onnx.exporters.program:ONNXProgram",
     "OnnxModule": "tallow.onnx.load:OnnxModule",
+    "export": "tallow.onnx.export:export",
     "load": "tallow.onnx.load:load",
 }
 __all__ = list(LAZY)

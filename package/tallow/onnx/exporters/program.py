@@ -1,0 +1,326 @@
+"""ONNXProgram: an exported graph as messages of ONNX, and how it is written to files."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+import tallow
+from tallow import dtypes
+from tallow.core.tensor import Tensor, wrap
+from tallow.errors import ArgumentError, ArgumentTypeError, NumericError, UnsupportedError
+from tallow.export.program import ExportedProgram
+from tallow.export.signature import OutputKind
+from tallow.onnx.exporters.builder import Call, Value
+from tallow.onnx.exporters.conversion import Conversion
+from tallow.onnx.exporters.dynamic import Axes
+from tallow.onnx.load import load
+from tallow.onnx.protobuf import (
+    EXTERNAL,
+    AttributeProto,
+    AttributeType,
+    Dimension,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    TensorShapeProto,
+    TensorType,
+    TypeProto,
+    ValueInfoProto,
+    write,
+)
+from tallow.onnx.tensors import DATA_TYPES, external_place, tensor_proto
+from tallow.tape.modes import no_grad
+
+LARGEST = 1536 << 20  # bytes of weights in one file, as in PyTorch; protobuf ends at 2 GiB
+SMALLEST = 1024  # bytes of a tensor that is written to the second file
+ALIGNMENT = 4096  # of a tensor there, so that it can be mapped
+IR_VERSIONS = {18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13}  # opset -> version of the format
+
+
+class ONNXProgram:
+    """The result of `tl.onnx.export`: the messages of the file, to be saved or inspected.
+
+    Attributes:
+        exported_program: the program that was exported.
+        model_proto: the model as a message, with all weights.
+    """
+
+    def __init__(
+        self,
+        conversion: Conversion,
+        input_names: Sequence[str] | None,
+        output_names: Sequence[str] | None,
+        axes: Axes,
+    ) -> None:
+        self.exported_program: ExportedProgram = conversion.program
+        self._arguments = conversion.arguments
+        self.model_proto: ModelProto = _Messages(conversion, input_names, output_names, axes).model()
+
+    def save(
+        self,
+        destination: str | os.PathLike[str] | IO[bytes],
+        *,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        external_data: bool | None = None,
+    ) -> None:
+        """Write the model to a path or to a binary file.
+
+        Args:
+            include_initializers: write the weights.
+            keep_initializers_as_inputs: make weights inputs as well, so that a caller may pass others.
+            external_data: write weights of 1 KiB or more to a second file, `destination` with `.data` behind it. This
+                is always done for more than 1.5 GiB. A binary file gets everything.
+
+        Raises: ArgumentTypeError for another destination; UnsupportedError for a binary file and more than 1.5 GiB
+        """
+        graph = self.model_proto.graph
+        assert graph is not None
+        weights = list(graph.initializer)
+        inputs = list(graph.input)
+        if keep_initializers_as_inputs:
+            inputs += [_declaration(t.name, t.data_type, t.dims) for t in weights]
+        is_large = sum(_size(t) for t in weights) > LARGEST
+        path = None
+        if isinstance(destination, str | os.PathLike):
+            path = Path(destination)
+        elif not hasattr(destination, "write"):
+            raise ArgumentTypeError(f"onnx.export: f must be a path or a binary file, not {type(destination).__name__}")
+        elif is_large and include_initializers:
+            raise UnsupportedError("onnx.export: a file holds at most 2 GiB of weights", hint="pass a path")
+        written = weights if include_initializers else []
+        if path is not None and written and (external_data or is_large):
+            written = _outside(written, path.with_name(path.name + ".data"))
+        model = _copied(self.model_proto, graph=_copied(graph, initializer=written, input=inputs))
+        if path is None:
+            write(model, destination)  # type: ignore[arg-type]
+            return
+        with open(path, "wb") as file:
+            write(model, file)
+
+    def verify(self, tolerance: float = 1e-4) -> None:
+        """Load the model as `tl.onnx.load` does, and compare its results for the example with those of the program.
+
+        Raises: NumericError if they differ by more than the tolerance, relative to the largest result
+        """
+        file = io.BytesIO()
+        self.save(file)
+        program = self.exported_program
+        args, kwargs = program.example_inputs or ((), {})
+        with no_grad():
+            expected = _tensors(program.module()(*args, **kwargs))
+            got = _tensors(load(file.getvalue())(*self._arguments))
+        for place, (x, y) in enumerate(zip(got, expected, strict=True)):
+            difference = float((x.double() - y.double()).abs().max()) if x.numel() else 0.0
+            if not difference <= tolerance * max(1.0, float(y.double().abs().max()) if y.numel() else 0.0):
+                raise NumericError(f"onnx.export: output {place} of the file differs by {difference:.3g}")
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """Return the tensors of a result in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [x for part in parts for x in _tensors(part)]
+
+
+def _copied(message: Any, **changes: Any) -> Any:
+    fields = {name: getattr(message, name) for name in message.__slots__}
+    return type(message)(**(fields | changes))
+
+
+def _size(tensor: TensorProto) -> int:
+    return 0 if tensor.raw_data is None else len(tensor.raw_data)
+
+
+def _outside(tensors: Sequence[TensorProto], path: Path) -> list[TensorProto]:
+    """Write the larger tensors to a file, and return all as the model has them."""
+    found: list[TensorProto] = []
+    offset = 0
+    with open(path, "wb") as file:
+        for tensor in tensors:
+            size = _size(tensor)
+            if size < SMALLEST or tensor.raw_data is None:
+                found.append(tensor)
+                continue
+            file.write(b"\0" * (-offset % ALIGNMENT))
+            offset += -offset % ALIGNMENT
+            file.write(tensor.raw_data)
+            place = external_place(path.name, offset, size)
+            found.append(_copied(tensor, raw_data=None, external_data=place, data_location=EXTERNAL))
+            offset += size
+    if not offset:
+        path.unlink()
+    return found
+
+
+def _declaration(name: str, data_type: int, dims: Sequence[int | str | None]) -> ValueInfoProto:
+    """Return the name and the type of a tensor; a size that varies has a name, or none."""
+    shape = [Dimension(dim_value=n) if isinstance(n, int) else Dimension(dim_param=n or "") for n in dims]
+    return ValueInfoProto(name, TypeProto(TensorType(data_type, TensorShapeProto(shape))))
+
+
+class _Messages:
+    """The messages of a conversion, with the names that inputs and outputs get."""
+
+    def __init__(
+        self, conversion: Conversion, input_names: Sequence[str] | None, output_names: Sequence[str] | None, axes: Axes
+    ) -> None:
+        self.conversion, self.g, self.axes = conversion, conversion.g, axes
+        self.results = self._results()
+        self.names: dict[str, str] = {}  # of values -> in the file
+        self._name_inputs(list(input_names or ()))
+        self.outputs = self._name_outputs(list(output_names or ()))
+        known = {*self.names.values(), *self.outputs, *(value.name for value in conversion.inputs)}
+        if unknown := [name for name in axes if name not in known]:
+            raise ArgumentError(f"onnx.export: dynamic_axes: no input or output is called {unknown[0]!r:.80}")
+
+    def _results(self) -> list[tuple[str, Value]]:
+        """Return the results that are tensors, each with the name of its node."""
+        specs = self.conversion.program.graph_signature.output_specs
+        if written := [s.target for s in specs if s.kind is OutputKind.BUFFER_MUTATION]:
+            raise UnsupportedError(
+                f"onnx.export: the module writes to {', '.join(map(str, written))}; a file has no state",
+                hint="export in evaluation mode, or return the new values",
+            )
+        found = [(s.arg.name, x) for s, x in zip(specs, self.conversion.outputs, strict=True) if isinstance(x, Value)]
+        if not found:
+            raise ArgumentError("onnx.export: the module returns no tensor")
+        return found
+
+    def _name_inputs(self, given: list[str]) -> None:
+        inputs = self.conversion.inputs
+        if len(given) > len(inputs):
+            raise ArgumentError(f"onnx.export: {len(given)} input_names for {len(inputs)} inputs")
+        self._check_distinct(given)
+        for value, name in zip(inputs, given, strict=False):
+            self._rename(value.name, name)
+
+    def _name_outputs(self, given: list[str]) -> list[str]:
+        """Return the names of the outputs. A value that is no output of a node, or is two outputs, gets a copy."""
+        if len(given) > len(self.results):
+            raise ArgumentError(f"onnx.export: {len(given)} output_names for {len(self.results)} outputs")
+        self._check_distinct(given)
+        computed = {name for call in self.g.calls for name in call.outputs}
+        used: set[str] = set()
+        outputs: list[str] = []
+        for i, (_, value) in enumerate(self.results):
+            if value.name not in computed or value.name in used:
+                value = self.g.op("Identity", value)
+            used.add(value.name)
+            if i < len(given):
+                self._rename(value.name, given[i])
+            outputs.append(self.names.get(value.name, value.name))
+        return outputs
+
+    def _check_distinct(self, names: list[str]) -> None:
+        if len(set(names)) < len(names):
+            raise ArgumentError(f"onnx.export: two inputs or outputs have one name: {names}")
+
+    def _rename(self, old: str, new: str) -> None:
+        """Give a value another name; who had that name before gets one that is free."""
+        if old == new:
+            return
+        if new in self.names.values():
+            raise ArgumentError(f"onnx.export: two values have the name {new!r:.80}")
+        if new in self.g.taken:
+            self.names[new] = self.g.unique(new)
+        self.names[old] = new
+
+    # ----------------------------------------------------------------------------------------------------- messages
+
+    def model(self) -> ModelProto:
+        """Return the message of the file."""
+        opset, g = self.g.opset, self.g
+        domains = [OperatorSetIdProto("", opset), *(OperatorSetIdProto(d, v) for d, v in g.domains.items())]
+        return ModelProto(
+            ir_version=IR_VERSIONS[opset], producer_name="tallow", producer_version=tallow.__version__,
+            graph=self._graph(), opset_import=domains,
+        )  # fmt: skip
+
+    def _graph(self) -> GraphProto:
+        calls = self._used()
+        needed = {name for call in calls for name in call.inputs}
+        weights = [v for v in self.g.initializers.values() if v.name in needed]
+        names = {name: self.names.get(name, name) for name in needed}
+        program = self.conversion.program
+        inputs = [
+            _declaration(self._name(v.name), DATA_TYPES[v.dtype], self._dims(self._name(v.name), n, 0))
+            for v, n in ((v, v.name) for v in self.conversion.inputs)
+        ]
+        outputs = [
+            self._output(name, node, value) for name, (node, value) in zip(self.outputs, self.results, strict=True)
+        ]
+        return GraphProto(
+            node=[self._node(call) for call in calls], name=type(program.graph_module).__name__,
+            initializer=[tensor_proto(wrap(v.array), names[v.name]) for v in weights], input=inputs, output=outputs,
+        )  # fmt: skip
+
+    def _output(self, name: str, node: str, value: Value) -> ValueInfoProto:
+        if node in self.conversion.known and self.conversion.known[node].tensors:
+            return _declaration(name, DATA_TYPES[value.dtype], self._dims(name, node, 0))
+        return _declaration(name, DATA_TYPES[value.dtype], value.shape or ())
+
+    def _dims(self, name: str, node: str, place: int) -> list[int | str]:
+        """Return the sizes of an input or output; one that varies has the name of its Dim, or one of its own."""
+        known = self.conversion.known[node]
+        _, shape = known.tensors[place]
+        own = {dim % max(len(shape), 1): axis for dim, axis in self.axes.get(name, {}).items()}
+        names: list[int | str] = []
+        for dim, size in enumerate(shape):
+            if size is not None:
+                names.append(size)
+            else:
+                pair = known.sizes[place][dim]
+                names.append(own.get(dim) or self.conversion.dims.get(pair) or f"{name}_dim_{dim}")
+        return names
+
+    def _used(self) -> list[Call]:
+        """Return the nodes that outputs depend on, in order."""
+        needed = {value.name for _, value in self.results}
+        by_name = {self.names.get(n, n): n for call in self.g.calls for n in call.outputs}
+        needed |= {by_name[name] for name in self.outputs}
+        found: list[Call] = []
+        for call in reversed(self.g.calls):
+            if needed.intersection(call.outputs):
+                found.append(call)
+                needed.update(call.inputs)
+        return found[::-1]
+
+    def _name(self, name: str) -> str:
+        return self.names.get(name, name)
+
+    def _node(self, call: Call) -> NodeProto:
+        return NodeProto(
+            input=[self._name(n) for n in call.inputs], output=[self._name(n) for n in call.outputs], name=call.name,
+            op_type=call.op_type, domain=call.domain,
+            attribute=[_attribute(key, value) for key, value in call.attributes.items()],
+        )  # fmt: skip
+
+
+def _attribute(name: str, value: Any) -> AttributeProto:
+    """Return an attribute, whose kind follows from its class."""
+    if isinstance(value, dtypes.dtype):
+        return AttributeProto(name=name, i=int(DATA_TYPES[value]), type=AttributeType.INT)
+    if isinstance(value, bool | int | np.integer):
+        return AttributeProto(name=name, i=int(value), type=AttributeType.INT)
+    if isinstance(value, float):
+        return AttributeProto(name=name, f=value, type=AttributeType.FLOAT)
+    if isinstance(value, str):
+        return AttributeProto(name=name, s=value.encode(), type=AttributeType.STRING)
+    if isinstance(value, Tensor):
+        return AttributeProto(name=name, t=tensor_proto(value, ""), type=AttributeType.TENSOR)
+    values: list[Any] = list(value)
+    if any(isinstance(x, float) for x in values):
+        return AttributeProto(name=name, floats=[float(x) for x in values], type=AttributeType.FLOATS)
+    if values and isinstance(values[0], str):
+        return AttributeProto(name=name, strings=[x.encode() for x in values], type=AttributeType.STRINGS)
+    return AttributeProto(name=name, ints=[int(x) for x in values], type=AttributeType.INTS)

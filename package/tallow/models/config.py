@@ -135,6 +135,10 @@ class Config:
         """Return the tensors of a checkpoint, in parts as the model has them if the checkpoint has them together."""
         return state
 
+    def joined(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the tensors of a model as transformers 5 holds them in memory, the reverse of `separated`."""
+        return state
+
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         """Rename entries of older and newer versions of transformers to the names of the fields, in place."""

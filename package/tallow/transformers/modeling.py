@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -25,6 +25,7 @@ from tallow.transformers.generation.configuration_utils import GenerationConfig
 from tallow.transformers.generation.mixin import GenerationMixin
 from tallow.transformers.modeling_loading import NEUTRAL, load
 from tallow.transformers.modeling_saving import save
+from tallow.transformers.state_names import exported, imported
 from tallow.transformers.uploads import upload
 from tallow.transformers.without_effect import effective
 from tallow.utils.checkpoint import checkpoint
@@ -129,6 +130,27 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
         Raises:  MissingPackageError without `huggingface_hub`
         """
         return upload(self.save_pretrained, repo_id, commit_message=commit_message, **kwargs)
+
+    def state_dict(self, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """Return the weights by transformers' names, tied ones under each of theirs; see `state_names`.
+
+        They share memory with the modules, except those of experts, which are one tensor for all.
+
+        Args:    as `tallow.nn.Module.state_dict`; with a destination or a prefix the names are those of the modules
+        """
+        state = super().state_dict(destination, prefix, keep_vars)
+        return state if self.core_class is None or destination is not None or prefix else exported(self, state)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False, *, source: str = "state dict"
+    ) -> Any:
+        """Load weights by transformers' names, or those of the modules.
+
+        Args, raises: as `tallow.nn.Module.load_state_dict`
+        """
+        if self.core_class is not None:
+            state_dict = imported(self, state_dict, super().state_dict())
+        return super().load_state_dict(state_dict, strict, assign, source=source)
 
     @cached_property
     def generation_config(self) -> GenerationConfig:

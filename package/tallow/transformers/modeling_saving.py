@@ -13,6 +13,8 @@ from tallow.io import safetensors
 from tallow.io.atomic import atomic_write
 from tallow.io.model_folder import INDEX
 from tallow.nn.block_layers import block_layers
+from tallow.nn.module import Module
+from tallow.transformers.state_names import saved
 
 WEIGHTS = "model.safetensors"
 METADATA = {"format": "pt"}
@@ -56,7 +58,7 @@ def save(
     settings = getattr(model, "generation_config", None)
     if settings is not None and hasattr(settings, "save_pretrained") and model.can_generate():
         settings.save_pretrained(folder)
-    tensors = model.state_dict() if state_dict is None else dict(state_dict)
+    tensors = saved(model, Module.state_dict(model)) if state_dict is None else dict(state_dict)
     write_weights({name: each.detach().cpu().contiguous() for name, each in tensors.items()}, folder, max_shard_size)
     if push_to_hub:
         model.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)

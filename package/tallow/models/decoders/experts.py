@@ -33,7 +33,7 @@ from tallow.nn.container import ModuleList
 from tallow.nn.hooks import STRUCTURE
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.ops.joining import cat
+from tallow.ops.joining import cat, stack
 from tallow.tape.modes import is_grad_enabled, no_grad
 
 FEW_TOKENS = 4  # more share experts, so that one product for each expert is faster
@@ -103,6 +103,24 @@ class ExpertsConfig(LlamaConfig):
                 named = {down: of_expert} if kind == "down_proj" else dict(both)
                 parts |= {f"{path}.{i}.{part}.weight": rows for part, rows in named.items()}
         return parts
+
+    def joined(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a state dict with one tensor for all experts of a layer, as `separated` takes it."""
+        gate, up, down = self.expert_names
+        rest = dict(state)
+        for layer in range(self.num_hidden_layers):
+            first = f"layers.{layer}.{self.mlp_name}.experts.0.{gate}.weight"
+            for name in [name for name in rest if name.endswith(first)]:
+                path = name.removesuffix(f".0.{gate}.weight")
+                outer = path.replace(f".{self.mlp_name}.", ".mlp.")
+                parts = [
+                    [rest.pop(f"{path}.{i}.{part}.weight") for i in range(self.num_experts)]
+                    for part in (gate, up, down)
+                ]
+                both = [apply(cat, list(pair)) for pair in zip(*parts[:2], strict=True)]
+                rest[f"{outer}.gate_up_proj"] = apply(stack, both)
+                rest[f"{outer}.down_proj"] = apply(stack, parts[2])
+        return {name.replace(f".{self.mlp_name}.", ".mlp."): value for name, value in rest.items()}
 
     @property
     def expert_width(self) -> int:

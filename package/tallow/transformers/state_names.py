@@ -1,0 +1,104 @@
+"""The names of weights in transformers' state dicts, where modules of `tallow.models` have others.
+
+    tied weights       listed under each name
+    no head            BartModel, MarianModel, WhisperModel: without the prefix "model."
+    experts            one tensor for all: `experts.gate_up_proj` (E, 2F, D), `experts.down_proj` (E, D, F)
+    ViT, DINOv2        `attention.q_proj` for `attention.attention.query`, and others
+
+Files have the names that transformers' files have: those of the modules, but for the models without a head.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from tallow.core.apply import apply
+from tallow.ops.joining import cat
+from tallow.transformers.model_names import WITHOUT_HEAD
+
+INNER = "model."  # what holds the encoder and the decoder of a model with a head
+_ATTENTION = {
+    "attention.attention.query": "attention.q_proj",
+    "attention.attention.key": "attention.k_proj",
+    "attention.attention.value": "attention.v_proj",
+    "attention.output.dense": "attention.o_proj",
+}
+# model_type -> parts of names here -> those of transformers
+RENAMED = {
+    "vit": {
+        **_ATTENTION,
+        "encoder.layer.": "layers.",
+        "intermediate.dense": "mlp.fc1",
+        "output.dense": "mlp.fc2",
+    },
+    "dinov2": {**_ATTENTION, "mlp.weights_out": "mlp.down_proj"},
+}
+HALVES = ("mlp.weights_in.", ("mlp.gate_proj.", "mlp.up_proj."))  # of DINOv2: two tensors in transformers
+
+
+def theirs(model: Any, name: str) -> str:
+    """Return transformers' name of a weight."""
+    for own, other in RENAMED.get(model.config.model_type, {}).items():
+        name = name.replace(own, other)
+    return name.removeprefix(INNER) if type(model).__name__ in WITHOUT_HEAD else name
+
+
+def saved(model: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the weights for a file: without those of a head that the class does not have."""
+    if type(model).__name__ not in WITHOUT_HEAD:
+        return dict(state)
+    return {name.removeprefix(INNER): value for name, value in state.items() if not _is_of_head(model, name)}
+
+
+def exported(model: Any, state: Mapping[str, Any]) -> OrderedDict[str, Any]:
+    """Return a state dict of the modules of a model under transformers' names."""
+    ties = {tied: state[name] for tied, name in model.tied_weights.items() if name in state and tied not in state}
+    whole = vars(model.config)["_own"].joined({**state, **ties})
+    found: OrderedDict[str, Any] = OrderedDict()
+    for name, value in whole.items():
+        if type(model).__name__ in WITHOUT_HEAD and _is_of_head(model, name):
+            continue
+        one, two = HALVES
+        if one in name:
+            found |= {name.replace(one, part): half for part, half in zip(two, value.chunk(2), strict=True)}
+        else:
+            found[theirs(model, name)] = value
+    return found
+
+
+def imported(model: Any, given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state dict under the names of the modules, from one with those or with transformers'.
+
+    Args:    own: the state dict of the modules
+    """
+    config, ties = vars(model.config)["_own"], model.tied_weights
+    given = _with_whole(dict(given))
+    names = {theirs(model, name): name for name in (*own, *ties)}
+    found: dict[str, Any] = {}
+    for name, value in config.separated(given).items():
+        name = name if name in own else names.get(name, name)
+        tied = ties.get(name) if name not in own else None
+        if tied in own:
+            found.setdefault(str(tied), value)
+        elif name in own or (not model.is_superfluous(name) and name in model.adapt({name: value})):
+            found[name] = value
+    if type(model).__name__ in WITHOUT_HEAD:
+        found = {name: value for name, value in own.items() if _is_of_head(model, name)} | found
+    return found
+
+
+def _is_of_head(model: Any, name: str) -> bool:
+    """Return whether a weight is of the head that a class leaves out."""
+    return name == "final_logits_bias" or name.startswith(f"{model.head_name}.")
+
+
+def _with_whole(state: dict[str, Any]) -> dict[str, Any]:
+    """Return weights with the halves of DINOv2's joined."""
+    whole, (one, two) = HALVES
+    for name in [name for name in state if one in name]:
+        other = name.replace(one, two)
+        if other in state:
+            state[name.replace(one, whole)] = apply(cat, [state.pop(name), state.pop(other)])
+    return state

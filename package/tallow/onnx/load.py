@@ -12,6 +12,7 @@ from tallow.fx.graph_module import GraphModule
 from tallow.hub import FILE_OF_REPOSITORY, local_file
 from tallow.io.source import Source, open_source
 from tallow.onnx.builder import Builder, inputs_of
+from tallow.onnx.passes import clean
 from tallow.onnx.protobuf import ModelProto, read_model
 from tallow.onnx.scopes import Program
 from tallow.onnx.signature import ValueInfo, bound, value_info
@@ -101,4 +102,5 @@ def module_of(model: ModelProto, files: ExternalFiles, name: str) -> OnnxModule:
     module.input_names = tuple(info.name for info in inputs_of(graph))
     module.output_names = tuple(info.name for info in graph.output)
     module.eval()
+    module.meta["passes"] = clean(module)
     return module

@@ -3,41 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
-from tallow.onnx.protobuf import (
-    AttributeProto,
-    Dimension,
-    GraphProto,
-    ModelProto,
-    NodeProto,
-    OperatorSetIdProto,
-    TensorShapeProto,
-    TensorType,
-    TypeProto,
-    ValueInfoProto,
-    encode,
-)
-from tallow.onnx.tensors import tensor_proto
-
-
-def typed(name: str, *dims: int | str) -> ValueInfoProto:
-    shape = [Dimension(dim_value=dim) if isinstance(dim, int) else Dimension(dim_param=dim) for dim in dims]
-    return ValueInfoProto(name, TypeProto(tensor_type=TensorType(1, TensorShapeProto(shape))))
-
-
-def call(name: str, inputs: str, output: str, **ints: int) -> NodeProto:
-    held = [AttributeProto(name=key, i=value) for key, value in ints.items()]
-    return NodeProto(op_type=name, input=inputs.split(), output=[output], attribute=held)
-
-
-def loaded(
-    nodes: list[NodeProto], inputs: list[ValueInfoProto], numbers: dict[str, int | list[int]]
-) -> tl.onnx.OnnxModule:
-    weights = [tensor_proto(tl.tensor(value), name) for name, value in numbers.items()]
-    graph = GraphProto(node=nodes, input=inputs, output=[ValueInfoProto("y")], initializer=weights)
-    return tl.onnx.load(encode(ModelProto(graph=graph, opset_import=[OperatorSetIdProto("", 18)])))
-
+from tallow.onnx.protobuf import ValueInfoProto
 
 HEADS = [
     call("Shape", "x", "s"),

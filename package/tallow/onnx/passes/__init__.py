@@ -1,1 +1,48 @@
 """Clean-up of the graph of a loaded file, one pass per file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tallow.fx.graph import at_path
+from tallow.fx.graph_module import GraphModule
+from tallow.nn.module import Module
+from tallow.onnx.passes.activations import activations
+from tallow.onnx.passes.attention import attention
+from tallow.onnx.passes.convolution import convolution
+from tallow.onnx.passes.linear import linear
+from tallow.onnx.passes.normalization import normalization
+from tallow.onnx.passes.scalars import scalars
+
+# In the order in which they run: later ones match what earlier ones make.
+PASSES: tuple[Callable[[GraphModule], int], ...] = (
+    scalars,
+    convolution,
+    linear,
+    normalization,
+    activations,
+    attention,
+)
+
+
+def clean(module: GraphModule) -> dict[str, int]:
+    """Run all passes over a graph and the graphs of its nodes.  Returns: name of a pass -> what it changed"""
+    counts: dict[str, int] = {}
+    for each in module.modules():
+        if isinstance(each, GraphModule):
+            for run in PASSES:
+                counts[run.__name__] = counts.get(run.__name__, 0) + run(each)
+            _drop_unused(each)
+            each.recompile()
+    return counts
+
+
+def _drop_unused(module: GraphModule) -> None:
+    """Remove the tensors that no node reads any more."""
+    used = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
+    graphs = tuple(f"{path}." for path in used if isinstance(at_path(module, path), Module))
+    for path, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
+        if path not in used and not path.startswith(graphs):
+            owner, _, name = path.rpartition(".")
+            delattr(module.get_submodule(owner), name)
+    module.delete_all_unused_submodules()

@@ -191,7 +191,11 @@ class _Messages:
                 f"onnx.export: the module writes to {', '.join(map(str, written))}; a file has no state",
                 hint="export in evaluation mode, or return the new values",
             )
-        found = [(s.arg.name, x) for s, x in zip(specs, self.conversion.outputs, strict=True) if isinstance(x, Value)]
+        found = [
+            (s.arg.name, x)
+            for s, x in zip(specs, self.conversion.outputs, strict=True)
+            if s.kind is OutputKind.USER_OUTPUT and isinstance(x, Value)
+        ]
         if not found:
             raise ArgumentError("onnx.export: the module returns no tensor")
         return found

@@ -237,3 +237,26 @@ def test_bits_and_bytes_become_blocks(folders: Folders) -> None:
         ours, theirs = (m(tallow.tensor(IDS)).logits.numpy() for m in (model, plain))
     assert abs(ours - theirs).max() < 0.3
     assert abs(ours - theirs).max() > 0
+
+
+@pytest.mark.parametrize("name", ["BertForMultipleChoice", "RobertaForMultipleChoice", "ModernBertForMultipleChoice"])
+def test_choices(name: str, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = tf.AutoModelForMultipleChoice.from_pretrained(folders(name))
+        ids = torch.tensor([IDS, IDS[::-1]])
+        mask = torch.tensor([MASK, MASK[::-1]])
+        result = model(ids, attention_mask=mask, labels=torch.tensor([1, 0]))
+        embeds = model.get_input_embeddings()(ids)
+        return [result.loss, result.logits, model(inputs_embeds=embeds, attention_mask=mask).logits]
+
+    both(program)
+
+
+def test_next_sentences(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = tf.AutoModelForNextSentencePrediction.from_pretrained(folders("BertForNextSentencePrediction"))
+        segments = torch.tensor([[0, 0, 0, 1, 1, 1]] * 2)
+        result = model(torch.tensor(IDS), token_type_ids=segments, labels=torch.tensor([1, 0]))
+        return [result.loss, result.logits]
+
+    both(program)

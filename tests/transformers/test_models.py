@@ -21,6 +21,8 @@ CLASSES = sorted({*NAMES} - ELSEWHERE)
 
 def inputs_of(model: Any, torch: Any) -> dict[str, Any]:
     ids = torch.tensor(IDS)
+    if type(model).__name__.endswith("ForMultipleChoice"):
+        ids = torch.tensor(IDS.reshape(2, 2, 3))
     texts: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if model.main_input_name == "input_features":
         return {"input_features": torch.tensor(SOUND), "decoder_input_ids": ids}

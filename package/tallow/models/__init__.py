@@ -16,9 +16,15 @@ ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
-    **dict.fromkeys(("Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe"), ("Model",)),
+    **dict.fromkeys(("Mixtral", "Qwen2Moe", "Qwen3Moe"), ("Model", *LABELS[1:], "ForQuestionAnswering")),
+    "Olmoe": ("Model",),
     "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
 }
+# Classes that follow by rule from others: choices among texts, and the heads of decoders with experts.
+DERIVED = (
+    *(f"{name}ForMultipleChoice" for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
+    *(name + head for name in ("Mixtral", "Qwen2Moe", "Qwen3Moe") for head in DECODER_HEADS[name][1:]),
+)
 
 
 def _decoders(*names: str) -> tuple[str, ...]:
@@ -41,7 +47,7 @@ _CLASSES = {
     "decoders.qwen": _decoders("Qwen2", "Qwen3"),
     "decoders.qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
     "encoders.bert": (
-        *("BertConfig", "BertForPreTraining", "BertLMHeadModel"),
+        *("BertConfig", "BertForNextSentencePrediction", "BertForPreTraining", "BertLMHeadModel"),
         *(f"Bert{head}" for head in ENCODER_HEADS),
     ),
     "encoders.distilbert": ("DistilBertConfig", *(f"DistilBert{head}" for head in ENCODER_HEADS)),
@@ -63,8 +69,9 @@ _CLASSES = {
     "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
+_LAZY |= {name: f"tallow.models.derived_heads:{name}" for name in DERIVED}
 # Modules keep the names that they had before they lay in folders.
-_MODULES = (*_CLASSES, "built_in.glosses", "built_in.spoken", "built_in.stories")
+_MODULES = (*_CLASSES, "derived_heads", "built_in.glosses", "built_in.spoken", "built_in.stories")
 _LAZY |= {module.rpartition(".")[2]: f"tallow.models.{module}" for module in _MODULES}
 _LAZY |= {f"gguf_{name}": f"tallow.models.gguf.{name}" for name in ("export", "models")}
 

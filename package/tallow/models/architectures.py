@@ -8,15 +8,17 @@ from tallow import models
 
 ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")}
 ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
+HEADS = (*models.ENCODER_HEADS, "ForMultipleChoice")
 # Entry of `architectures` -> name of the class in tallow.models.
 ARCHITECTURES = {
-    **{name + head: ours + head for name, ours in ENCODERS.items() for head in models.ENCODER_HEADS},
+    **{name + head: ours + head for name, ours in ENCODERS.items() for head in HEADS},
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
     **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
     **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
     **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
     "BartForConditionalGeneration": "BartForConditionalGeneration",
+    "BertForNextSentencePrediction": "BertForNextSentencePrediction",
     "BertForPreTraining": "BertForPreTraining",
     "BertLMHeadModel": "BertLMHeadModel",
     "CamembertForCausalLM": "RobertaForCausalLM",

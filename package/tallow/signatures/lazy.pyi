@@ -95,6 +95,7 @@ from tallow.functions.top_level import native_layer_norm as native_layer_norm
 from tallow import nn as nn
 from tallow.functions.top_level import norm_except_dim as norm_except_dim
 from tallow.functions.top_level import nuclear_norm as nuclear_norm
+from tallow import onnx as onnx
 from tallow import optim as optim
 from tallow.functions.low_rank import pca_lowrank as pca_lowrank
 from tallow import peft as peft
@@ -243,6 +244,7 @@ __all__ = [
     "nn",
     "norm_except_dim",
     "nuclear_norm",
+    "onnx",
     "optim",
     "pca_lowrank",
     "peft",

@@ -1,7 +1,8 @@
 """BERT: an encoder in which every position sees all others, and its heads.
 
 Loads Hugging Face folders of `BertModel`, `BertForPreTraining`, `BertForMaskedLM`, `BertLMHeadModel`,
-`BertForSequenceClassification`, `BertForTokenClassification` and `BertForQuestionAnswering`.
+`BertForNextSentencePrediction`, `BertForSequenceClassification`, `BertForTokenClassification` and
+`BertForQuestionAnswering`.
 
 Letters: B batch, T positions, D width, H heads, K head width, V vocabulary, N labels.
 
@@ -248,6 +249,32 @@ class BertForPreTraining(BertPretrainedModel):
         embeddings_VD = self.base_model.embeddings.word_embeddings.weight
         predicted_BTV = self.cls.predictions(encoded.last_hidden_state, embeddings_VD)
         return PreTrainingLogits(predicted_BTV, self.cls.seq_relationship(encoded.pooler_output))
+
+
+class BertNextSentenceHead(Module):
+    """The head that says whether segments follow, named as in checkpoints."""
+
+    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.seq_relationship = Linear(config.hidden_size, 2, device=device, dtype=dtype)
+
+
+class BertForNextSentencePrediction(BertPretrainedModel):
+    """Says whether the second segment follows the first, or comes from elsewhere: logits (B, 2).
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype, add_pooling_layer=True)
+        self.cls = BertNextSentenceHead(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        return self.cls.seq_relationship(self.base_model(input_ids, attention_mask, token_type_ids).pooler_output)
 
 
 class BertForSequenceClassification(BertPretrainedModel):

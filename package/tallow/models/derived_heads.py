@@ -1,0 +1,65 @@
+"""Heads that follow by rule from other classes of a family; each class is made at its first use.
+
+    BertForMultipleChoice, ...           the family's classifier of texts with one logit, the score of a text
+    MixtralForTokenClassification, ...   the heads that all decoders share, over a model with experts
+
+Source:  names as in transformers
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tallow import models
+from tallow.lazy_names import missing
+from tallow.models.decoders.decoder_heads import (
+    DecoderForQuestionAnswering,
+    DecoderForSequenceClassification,
+    DecoderForTokenClassification,
+)
+from tallow.models.encoders.bert import BertForSequenceClassification, BertPretrainedModel
+
+CHOICE = "ForMultipleChoice"
+PREFIXES = {"Qwen3MoeForQuestionAnswering": "transformer"}  # where checkpoints have another name than the family's
+DECODERS: dict[str, type] = {
+    "ForSequenceClassification": DecoderForSequenceClassification,
+    "ForTokenClassification": DecoderForTokenClassification,
+    "ForQuestionAnswering": DecoderForQuestionAnswering,
+}
+
+
+class ForMultipleChoice:
+    """Scores texts, of which one is to be chosen: logits (B, 1) of texts (B, T). The base of each family's class.
+
+    Args:    as the family's classifier of texts, whose labels have no effect
+    """
+
+    def __init__(self, config: Any, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(replace(config, labels=("score",)), device, dtype)  # type: ignore[call-arg]
+
+
+def _made(name: str) -> type:
+    family = name.partition("For")[0]
+    head = name.removeprefix(family)
+    base: Any = getattr(models, f"{family}Model")
+    contents: dict[str, Any] = {"__module__": __name__}
+    if head == CHOICE:
+        classifier: Any = getattr(models, f"{family}ForSequenceClassification")
+        parts: tuple[type, ...] = (classifier,)
+        if issubclass(base, BertPretrainedModel) and not issubclass(classifier, BertForSequenceClassification):
+            parts = (base.__bases__[0], BertForSequenceClassification)  # BERT's relatives score the pooled text, too
+        contents["__doc__"] = ForMultipleChoice.__doc__
+        return type(name, (ForMultipleChoice, *parts), contents)
+    kind = DECODERS[head]
+    contents |= {"__doc__": f"{kind.__doc__}", "model_class": base}
+    if name in PREFIXES:
+        contents["base_model_prefix"] = PREFIXES[name]
+    return type(name, (kind,), contents)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in models.DERIVED:
+        raise missing(__name__, name)
+    made = globals()[name] = _made(name)
+    return made

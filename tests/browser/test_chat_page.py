@@ -330,6 +330,54 @@ def test_conversations_survive_a_reload_and_can_be_deleted(talk: Talk) -> None:
     expect(talk.questions).to_have_count(0)
 
 
+def test_deleted_conversations_come_back_as_they_were(talk: Talk) -> None:
+    answer = talk.say("a cat with a hat")
+    talk.new().say("a dog with a hat")
+    for title in ("a cat with a hat", "a dog with a hat"):
+        talk.page.get_by_role("button", name=f"Delete “{title}”").click()
+    expect(talk.questions).to_have_count(0)
+    undo, deleted = talk.page.get_by_test_id("undo"), talk.page.get_by_test_id("deleted")
+    expect(deleted).to_have_text("Deleted “a dog with a hat”. Undo")
+    undo.click()
+    expect(talk.questions).to_have_text(["a dog with a hat"])
+    expect(deleted).to_have_text("Deleted “a cat with a hat”. Undo")
+    undo.click()
+    expect(talk.questions).to_have_text(["a cat with a hat"])
+    talk.page.reload()
+    expect(deleted).to_be_hidden()
+    talk.page.get_by_test_id("conversation").get_by_text("a cat with a hat").click()
+    expect(talk.questions).to_have_text(["a cat with a hat"])
+    assert same(talk.answers.last.inner_text(), answer)
+    expect(talk.page.get_by_test_id("advice")).to_contain_text("tiny.gguf wrote the last answer")
+    talk.is_ready()
+
+
+# ---- a full context
+
+
+def test_a_full_context_forgets_the_oldest_messages_but_shows_them(talk: Talk, native: Any) -> None:
+    told = [(text, talk.say(text)) for text in ("a cat", "a dog", "a bird")]
+    talk.set(context=90).ask("a fish").fails_with("the context is 90")
+    talk.error.get_by_role("button", name="Forget the oldest messages").click()
+    expect(talk.answers).to_have_count(4, timeout=START_MS)
+    answer = talk.is_done()
+    line = talk.page.get_by_test_id("forgotten")
+    expect(line).to_contain_text("The model no longer reads the messages above.")
+    unread = talk.page.locator(".unread[data-testid=user]").count()
+    assert 0 < unread <= 3
+    read = [turn for question, reply in told[unread:] for turn in (("user", question), ("assistant", reply))]
+    assert same(answer, expected(native, *read, ("user", "a fish")))
+    expect(talk.questions).to_have_text(["a cat", "a dog", "a bird", "a fish"])
+    # A message that is too long alone: there is nothing left to forget.
+    talk.ask("so " * 200).fails_with("the context is 90")
+    talk.error.get_by_role("button", name="Forget the oldest messages").click()
+    talk.fails_with("the context is 90")
+    expect(talk.error.get_by_role("button", name="Try again")).to_be_visible()
+    talk.click("remember")
+    expect(line).to_have_count(0)
+    expect(talk.page.locator(".unread")).to_have_count(0)
+
+
 # ---- tools
 
 

@@ -16,6 +16,10 @@ Answer = tuple[str, dict[str, Any]]
 MAX_INVISIBLE = 64  # tokens in a row without text, after which an answer ends: only a damaged model writes more
 
 
+class ContextFull(ArgumentError):
+    """A conversation leaves no room for an answer. The page offers to forget the oldest messages."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """Options of an answer.
@@ -38,17 +42,22 @@ class Settings:
     thinks: bool = True
     tools: bool = False
 
+    @property
+    def offers_tools(self) -> bool:
+        """True if the model can call tools: an answer in JSON calls none."""
+        return self.tools and self.schema is None
+
     def sampler(self) -> Sampler:
         return Sampler(temperature=self.temperature, top_p=self.top_p, seed=self.seed)
 
     def room(self, length: int, context: int) -> int:
         """Return the most tokens of an answer to a conversation of `length` tokens.
 
-        Raises:  ArgumentError if there is no room
+        Raises:  ContextFull if there is none
         """
         context = min(self.context or context, context)
         if length >= context:
-            raise ArgumentError(
+            raise ContextFull(
                 f"the conversation has {length} tokens, and the context is {context}",
                 hint="edit an earlier message, start a new conversation, or raise the context length if the model's "
                 "is longer",

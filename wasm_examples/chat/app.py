@@ -41,6 +41,9 @@ class Answering(Protocol):
     def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
         """Yield the answer to a conversation piece by piece, each with the counts so far."""
 
+    def count(self, messages: list[Message], settings: Settings) -> int:
+        """Return how many tokens of the context a conversation takes."""
+
 
 class Demo:
     """A model and its memory of the last conversation."""
@@ -102,9 +105,16 @@ class Demo:
             messages: [{"role": "user", "content": "..."}, ...], as chat templates take them.
             settings: the fields of `Settings`.
         """
+        yield from self._answering().answer(messages, Settings(**settings))
+
+    def count(self, *, messages: list[Message], **settings: Any) -> int:
+        """Return how many tokens of the context a conversation takes, with the arguments of `generate`."""
+        return self._answering().count(messages, Settings(**settings))
+
+    def _answering(self) -> Answering:
         if self._loaded is None:
             raise NothingLoaded("there is no model yet", hint="choose a model first")
-        yield from self._loaded.answer(messages, Settings(**settings))
+        return self._loaded
 
 
 def _load_gguf(data: npt.NDArray[np.uint8]) -> CausalLM:

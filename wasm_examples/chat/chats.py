@@ -45,23 +45,34 @@ class Chat:
         }
 
     def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
-        offered = settings.tools and settings.schema is None
-        if not self._knows_tools or not (offered or any("steps" in message for message in messages)):
+        if not self._uses_tools(messages, settings):
             yield from self._write(messages, settings)
             return
         import tools  # not at the top: most conversations have no calls
 
-        if offered:
+        if settings.offers_tools:
             yield from tools.answer(messages, lambda told: self._write(told, settings, tools.ENTRIES))
         else:
             yield from self._write(tools.told(messages), settings)
+
+    def count(self, messages: list[Message], settings: Settings) -> int:
+        """Return the number of tokens of a conversation, up to the answer."""
+        if not self._uses_tools(messages, settings):
+            return len(self._encode(self._format(messages, settings, None)))
+        import tools  # not at the top, as above
+
+        entries = tools.ENTRIES if settings.offers_tools else None
+        return len(self._encode(self._format(tools.told(messages), settings, entries)))
+
+    def _uses_tools(self, messages: list[Message], settings: Settings) -> bool:
+        return self._knows_tools and (settings.offers_tools or any("steps" in message for message in messages))
 
     def _write(
         self, messages: list[Message], settings: Settings, tools: list[dict[str, Any]] | None = None
     ) -> Iterator[Answer]:
         """Write the text that follows some messages. With tools, it may contain calls of them, which are valid."""
         prompt = self._format(messages, settings, tools)
-        tokens = self.model.tokenizer.encode_prompt(prompt, add_special_tokens=not self._has_template)
+        tokens = self._encode(prompt)
         limit = settings.room(len(tokens), self.model.context_length)
         counts = Counts(len(tokens), limit)
         counts.shown["reused"] = self._cache.shared(tokens)
@@ -88,6 +99,9 @@ class Chat:
             return "\n\n".join(message["content"] for message in messages)
         thinks = settings.thinks and settings.schema is None
         return tokenizer.render_chat(messages, tools=tools, add_generation_prompt=True, enable_thinking=thinks)
+
+    def _encode(self, prompt: str) -> list[int]:
+        return self.model.tokenizer.encode_prompt(prompt, add_special_tokens=not self._has_template)
 
     def _read(self, tokens: list[int]) -> Iterator[int]:
         """Read the tokens of a prompt that are not in the cache yet, except the last ones; yield how many are read."""

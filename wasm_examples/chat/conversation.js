@@ -5,12 +5,12 @@
  * @typedef {"user" | "assistant"} Role
  *
  * `parent` is the id of the message before it; null for the first ones. `chosen` is the id of the chosen child. Of an answer:
- * `model` is the name of the model, `stats` are its counts (see Counts in answers.py), `isUnfinished` is true until it ends. `steps`
- * are the parts before `content` that ended with calls of tools, as Step in tools.py.
+ * `model` is the name of the model, `stats` are its counts (see Counts in answers.py), `isUnfinished` is true until it ends. `isForgotten`
+ * is true of a message that the model no longer reads, since its context was full. `steps` are the parts before `content` that ended with calls of tools, as Step in tools.py.
  * @typedef {{ name: string, arguments: string, result: string, failed: boolean }} Called
  * @typedef {{ content: string, calls: Called[] }} Step
  * @typedef {{ id: string, parent: string | null, role: Role, content: string, created: number, chosen: string | null,
- *   model?: string, stats?: Record<string, number>, isUnfinished?: boolean, steps?: Step[] }} Message
+ *   model?: string, stats?: Record<string, number>, isUnfinished?: boolean, isForgotten?: boolean, steps?: Step[] }} Message
  *
  * As it is stored. `first` is the id of the chosen first message.
  * @typedef {{ id: string, title: string, created: number, updated: number, system: string, first: string | null,

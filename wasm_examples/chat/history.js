@@ -4,6 +4,7 @@ import { element } from "../../web/page/page.js";
 import { Conversation } from "./conversation.js";
 import { Store } from "./store.js";
 
+/** @import { Saved } from "./conversation.js" */
 /** @import { Status } from "../../web/page/page.js" */
 
 const SAVE_MS = 1000; // between two saves of an answer that is written
@@ -15,8 +16,9 @@ export class History {
   #onOpen;
   #store;
   #lastSave = -Infinity;
-  /** @type {Set<string>} */
-  #deleted = new Set();
+  /** @type {Map<string, Conversation>}  by id, the last one deleted at the end; they can be brought back while the page is open */
+  #deleted = new Map();
+  #undo = element("undo", HTMLElement);
 
   /** @param {Status} status @param {(conversation: Conversation) => void} onOpen  called when another conversation is opened */
   constructor(status, onOpen) {
@@ -32,6 +34,7 @@ export class History {
     const [last] = await this.#store.all();
     if (last && this.current.isEmpty) this.#open(new Conversation(last));
     await this.#showList();
+    document.addEventListener("visibilitychange", () => document.hidden || this.#showList()); // another tab may have changed it
   }
 
   /** Open a new conversation. */
@@ -77,18 +80,43 @@ export class History {
         open.className = "title";
         open.dir = "auto";
         if (saved.id === this.current.saved.id) open.setAttribute("aria-current", "true");
-        const remove = this.#button("Delete", "delete", async () => {
-          this.#deleted.add(saved.id);
-          await this.#store.delete(saved.id);
-          if (saved.id === this.current.saved.id) this.#open(new Conversation());
-          await this.#showList();
-        });
+        const remove = this.#button("Delete", "delete", () => this.#delete(saved));
         remove.className = "quiet";
         remove.setAttribute("aria-label", `Delete “${saved.title}”`);
         item.append(open, remove);
         return item;
       }),
     );
+  }
+
+  /** @param {Saved} saved */
+  async #delete(saved) {
+    const isCurrent = saved.id === this.current.saved.id;
+    this.#deleted.set(saved.id, isCurrent ? this.current : new Conversation(saved)); // an answer may be newer than its last save
+    await this.#store.delete(saved.id);
+    if (isCurrent) this.#open(new Conversation());
+    this.#offerUndo();
+    await this.#showList();
+  }
+
+  /** Bring a deleted conversation back, and open it. @param {Conversation} conversation */
+  async #restoreDeleted(conversation) {
+    this.#deleted.delete(conversation.saved.id);
+    this.#offerUndo();
+    this.#open(conversation);
+    await this.save(conversation);
+  }
+
+  /** Offer to bring back the conversation that was deleted last. */
+  #offerUndo() {
+    const last = [...this.#deleted.values()].at(-1);
+    this.#undo.hidden = !last;
+    if (!last) return this.#undo.replaceChildren();
+    const title = document.createElement("bdi");
+    title.textContent = last.saved.title;
+    const undo = this.#button("Undo", "undo", () => this.#restoreDeleted(last));
+    undo.className = "quiet";
+    this.#undo.replaceChildren("Deleted “", title, "”. ", undo);
   }
 
   /** @param {string} label @param {string} name @param {() => void} action */

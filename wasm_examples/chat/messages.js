@@ -5,7 +5,7 @@ import { GrowingMarkdown, showMarkdown } from "../../web/page/markdown.js";
 import { divide } from "./thoughts.js";
 
 /** @import { Conversation, Message, Step } from "./conversation.js" */
-/** @typedef {{ edit(message: Message, content: string): void, answer(message: Message): void, again(message: Message): void, choose(message: Message): void }} Handlers */
+/** @typedef {{ edit(message: Message, content: string): void, answer(message: Message): void, again(message: Message): void, choose(message: Message): void, remember(): void }} Handlers */
 
 const NEAR_END = 80; // pixels: a list that is scrolled this close to its end follows the text
 const LEAST_PAUSE_MS = 60; // between two renderings of the text that is written
@@ -30,11 +30,22 @@ export class MessageList {
     const views = conversation.path().map((message) => {
       const view = this.#views.get(message.id) ?? new View(message, this.#handlers);
       view.showPlace(conversation.siblings(message));
+      view.item.classList.toggle("unread", Boolean(message.isForgotten));
       return view;
     });
     this.#views = new Map(views.map((view) => [view.message.id, view]));
     this.#list.replaceChildren(...views.map((view) => view.item));
+    const firstRead = views.findIndex(({ message }) => !message.isForgotten);
+    if (firstRead > 0) this.#list.insertBefore(this.#forgotten(), views[firstRead].item);
     this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+
+  /** The line below the messages that the model has forgotten. */
+  #forgotten() {
+    const line = make("li", "forgotten hint");
+    line.dataset.testid = "forgotten";
+    line.append("The model no longer reads the messages above. ", button("Read all again", "remember", () => this.#handlers.remember()));
+    return line;
   }
 
   /** Show the current text of a message. @param {Message} message */

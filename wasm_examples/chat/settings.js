@@ -13,7 +13,8 @@ const ON = "on";
 const MOST_SCHEMA = 20_000; // characters, in a link
 
 export class Settings {
-  #fields = Object.fromEntries(NAMES.map((name) => [name, field(name)]));
+  /** Those that the page has: on that of a server, the context is the server's, and there are no tools. */
+  #fields = Object.fromEntries(NAMES.filter((name) => document.getElementById(name)).map((name) => [name, field(name)]));
   #knowsTools = false;
 
   constructor() {
@@ -63,7 +64,7 @@ export class Settings {
   offer({ chats, thinks, constrains, tools }) {
     element("thinks-box", HTMLElement).hidden = !thinks;
     element("json-box", HTMLElement).hidden = !constrains;
-    element("tools-box", HTMLElement).hidden = !chats;
+    if (this.#fields.tools) element("tools-box", HTMLElement).hidden = !chats;
     this.#knowsTools = tools;
     this.#showForm();
   }
@@ -79,7 +80,7 @@ export class Settings {
       top_p: number(topP, { above: 0 }),
       max_tokens: number(maxTokens, { whole: true }),
       seed: readSeed(/** @type {HTMLInputElement} */ (seed)),
-      context: number(context, { whole: true }),
+      context: context ? number(context, { whole: true }) : Infinity,
       schema: isJson ? schema.value : null,
       thinks: isChecked(thinks),
       tools: isChecked(tools),
@@ -90,6 +91,7 @@ export class Settings {
   #showForm() {
     const { json, tools } = this.#fields;
     element("schema-box", HTMLElement).hidden = !isChecked(json);
+    if (!tools) return;
     const reason = this.#knowsTools ? (isChecked(json) ? "An answer in JSON has no calls." : "") : "This model's chat template does not tell it of tools.";
     tools.disabled = reason !== "";
     const note = element("no-tools", HTMLElement);

@@ -32,12 +32,8 @@ class Storyteller:
         return {"chats": False, "thinks": False, "constrains": False, "tools": False}
 
     def answer(self, messages: list[Message], settings: Settings) -> Iterator[Answer]:
-        told, opening = _beginning(messages)
-        tokens = self.model.tokenizer.encode_prompt(told + opening)
-        longest = self.model.context_length
-        if told and len(tokens) > longest // 2:  # of a long story, the model sees the end
-            tokens = [tokens[0], *tokens[-longest // 2 :]]
-        limit = settings.room(len(tokens), longest)
+        tokens, opening = self._encode(messages)
+        limit = settings.room(len(tokens), self.model.context_length)
         counts = Counts(len(tokens), limit)
         counts.shown |= {"reused": self._cache.shared(tokens), "read": len(tokens)}
         generated = self._cache.generate(
@@ -45,6 +41,19 @@ class Storyteller:
         )
         yield opening, counts.shown
         yield from counts.pieces(self.model.tokenizer.decode_stream(counts.tokens(generated), previous=tokens))
+
+    def count(self, messages: list[Message], settings: Settings) -> int:
+        """Return the number of tokens that an answer goes on from."""
+        return len(self._encode(messages)[0])
+
+    def _encode(self, messages: list[Message]) -> tuple[list[int], str]:
+        """Return the tokens that an answer goes on from, and the words with which it begins."""
+        told, opening = _beginning(messages)
+        tokens = self.model.tokenizer.encode_prompt(told + opening)
+        longest = self.model.context_length
+        if told and len(tokens) > longest // 2:  # of a long story, the model sees the end
+            tokens = [tokens[0], *tokens[-longest // 2 :]]
+        return tokens, opening
 
 
 def _beginning(messages: list[Message]) -> tuple[str, str]:

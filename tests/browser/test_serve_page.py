@@ -1,21 +1,28 @@
-"""The page of `tallow serve` sends the examples of its OpenAPI document."""
+"""The pages of `tallow serve`: one chats, one sends the examples of its OpenAPI document."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from support.gguf_files import write_llama2c
 from support.small_server import KEY, Running, post, running, story_teller
 from tests.browser.axe import expect_no_violation
 
+from tallow.models.auto import AutoModel
+from tallow.serving import TextEngine, TextModel
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.app import make_app
 from tallow.serving.http.application import Access
+from tallow.serving.http.pages import Pages
+from tallow.site.server_pages import server_pages
 
+TEMPLATE = "{% for m in messages %}{{ m.role[0] }}: {{ m.content }}\n{% endfor %}a:"
 TEXT, GREEDY = "Once upon a time", {"temperature": 0, "stream": True}
 # Requests for a stream.
 STREAMS: dict[str, dict[str, Any]] = {
@@ -33,6 +40,62 @@ def server() -> Iterator[Running]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def chatting(tmp_path_factory: pytest.TempPathFactory, model: Path, tokenizer: Path) -> Iterator[Running]:
+    """A server of a model with a chat template, whose context is short, and of one without."""
+    path = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
+    write_llama2c(model, tokenizer, path, template=TEMPLATE)
+    loaded = AutoModel.from_pretrained(path)
+    tiny = TextEngine(TextModel("tiny", loaded, loaded.tokenizer), length=100)
+    catalog = Catalog(texts={"tiny": tiny, "stories": story_teller()})
+    with running(make_app(catalog, Access((KEY,)), pages=Pages(server_pages)), catalog) as started:
+        yield started
+
+
+def talk(page: Page, text: str) -> str:
+    """Send a message, and return the answer after it has ended."""
+    answers = page.locator("[data-testid=assistant] > [data-testid=text]")
+    count = answers.count()
+    page.get_by_test_id("prompt").fill(text)
+    page.get_by_test_id("prompt").press("Enter")
+    expect(answers).to_have_count(count + 1)
+    expect(page.get_by_test_id("status")).to_have_text("Done.")
+    return answers.last.inner_text()
+
+
+def test_the_chat_page_answers_by_the_models_of_the_server(page: Page, chatting: Running, axe: str) -> None:
+    bugs: list[str] = []
+    page.on("pageerror", lambda error: bugs.append(str(error)))
+    page.goto(chatting.url)
+    expect(page.get_by_test_id("error")).to_contain_text("API key")
+    page.get_by_test_id("key").fill(KEY)
+    page.get_by_test_id("key").press("Enter")
+    expect(page.get_by_test_id("model-name")).to_contain_text("tiny: context of 100 tokens")
+    for name, value in {"temperature": 0, "max-tokens": 16}.items():
+        page.get_by_test_id(name).fill(str(value))
+    told = [{"role": "user", "content": "a cat"}]
+    first = talk(page, "a cat")
+    expected = chatting.client().chat.completions.create(model="tiny", messages=told, temperature=0, max_tokens=16)
+    assert first.split() == (expected.choices[0].message.content or "").split()
+    expect(page.get_by_test_id("figures").last).to_contain_text(re.compile(r"16 tokens · .*tokens/s · prompt of \d+"))
+    while page.get_by_test_id("error").is_hidden():
+        page.get_by_test_id("prompt").fill("and then a dog came to the cat, and they went home")
+        page.get_by_test_id("prompt").press("Enter")
+        expect(page.get_by_test_id("status")).to_have_text(re.compile("Done|No answer"))
+        expect(page.locator(".writing")).to_have_count(0)
+    page.get_by_role("button", name="Forget the oldest messages").click()
+    expect(page.get_by_test_id("status")).to_have_text("Done.")
+    expect(page.get_by_test_id("forgotten")).to_be_visible()
+    page.get_by_test_id("new").click()
+    page.get_by_test_id("model").select_option("stories")
+    expect(page.get_by_test_id("advice")).to_contain_text("has no chat template")
+    continued = chatting.client().completions.create(model="stories", prompt=TEXT, temperature=0, max_tokens=16)
+    assert talk(page, TEXT).split() == continued.choices[0].text.split()
+    page.evaluate(axe)
+    expect_no_violation(page, "with an answer")
+    assert not bugs
+
+
 def text_of(server: Running, path: str) -> str:
     """Return the text of the answer as a whole."""
     _, answer, _ = post(server, path.removesuffix("_stream"), STREAMS[path] | {"stream": False})
@@ -45,7 +108,7 @@ def text_of(server: Running, path: str) -> str:
 
 @pytest.fixture
 def opened(page: Page, server: Running) -> Page:
-    page.goto(server.url)
+    page.goto(f"{server.url}/requests")
     expect(page.get_by_label("Request")).to_have_value(re.compile(TEXT))
     return page
 

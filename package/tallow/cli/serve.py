@@ -50,6 +50,7 @@ from tallow.serving.http.listener import listen, listen_at
 from tallow.serving.replicas import SOCKET, TIMEOUT_S, Replicas, end_with_parent
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.text_model import TextModel
+from tallow.site.server_pages import server_pages
 
 KEY_VARIABLE = "TALLOW_API_KEY"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -256,6 +257,7 @@ def _run(arguments: argparse.Namespace, on_end: Callable[[], None]) -> int:
         from tallow.serving.http.app import make_app
         from tallow.serving.http.application import Access
         from tallow.serving.http.front import make_front
+        from tallow.serving.http.pages import Pages
         from tallow.serving.http.server import serve
     except ModuleNotFoundError as error:
         raise MissingPackageError(str(error.name), "tallow serve", "serve") from error
@@ -272,6 +274,7 @@ def _run(arguments: argparse.Namespace, on_end: Callable[[], None]) -> int:
         "warmup": arguments.warmup,
         "version": tallow.__version__,
         "strict_fields": arguments.strict_fields,
+        "pages": Pages(server_pages),
     }
     if (path := os.environ.pop(SOCKET, None)) is not None:
         limits = {"most_bytes": arguments.max_body << 20, "most_json": arguments.max_json << 20}
@@ -321,7 +324,7 @@ def _report_address(arguments: argparse.Namespace, port: int, *, has_key: bool) 
         report(f"tallow serve: warning: anybody who reaches {arguments.host} can use this server; --api-key sets a key")
     scheme = "http" if arguments.tls_key is None else "https"
     name = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
-    report(f"serving on {scheme}://{name}:{port}/v1")
+    report(f"serving on {scheme}://{name}:{port}/v1 (a page is at {scheme}://{name}:{port}/)")
 
 
 def _text_model(arguments: argparse.Namespace) -> CausalLM:

@@ -99,7 +99,7 @@ def _first_texts(engine: TextEngine, count: int) -> None:
 def built_in_texts() -> TextModel:
     """Return the built-in story teller."""
     model, words = stories.load()
-    return TextModel(STORIES, model, words, template="plain")
+    return TextModel(STORIES, model, words, template="named")
 
 
 def built_in_encoder(queue: int = 128) -> Embedder:

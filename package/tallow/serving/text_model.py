@@ -42,7 +42,8 @@ class TextModel:
     Args:
         words: its tokenizer; becomes the model's `tokenizer`.
         template: how a conversation becomes a prompt if the tokenizer has no chat template: "plain" joins the texts of
-            the messages; None refuses conversations.
+            the messages; "named" does so for requests that name the model, whose senders know what it is; None refuses
+            conversations.
 
     Attributes:
         grammars: those of its texts, which were read lately.
@@ -56,6 +57,13 @@ class TextModel:
     def __post_init__(self) -> None:
         self.model.tokenizer = self.words
         self.grammars = KeptGrammars(lambda grammar: self.model.constraint(grammar))
+
+    @property
+    def capabilities(self) -> list[str]:
+        """The uses of the model: "completion", "chat" with a chat template, "thinking" if the template can choose it."""
+        template = self.words.chat_template
+        known = {"chat": template is not None, "thinking": "enable_thinking" in str(template)}
+        return ["completion", *(name for name, is_known in known.items() if is_known)]
 
     @property
     def stop_ids(self) -> frozenset[int]:
@@ -120,7 +128,7 @@ class TextModel:
             if tools and required and not self.words.tells_of_tools():
                 raise ArgumentError(f"the chat template of {self.name} does not tell of tools", hint=DEMAND)
             return self.words.encode_prompt(prompt, add_special_tokens=rendering.adds_special)
-        if self.template != "plain":
+        if self.template is None:
             raise TokenizerError(f"{self.name} has no chat template", hint="use /v1/completions, or a chat model")
         if tools and required:
             raise ArgumentError(f"{self.name} does not choose tools", hint=DEMAND)

@@ -33,6 +33,7 @@ POLICY: Mapping[str, Mapping[str, str]] = {
     "front": {"connect-src": "{pyodide}", "manifest-src": "'self'"},
     "demo": {"connect-src": "https: http://localhost:* http://127.0.0.1:*", "img-src": "data: blob:"},
     "sound": {"media-src": "'self' blob:"},
+    "server": {},
     "tokenizers": {"script-src": "{tokenizers}"},
     "markdown": {"script-src": "{markdown}"},
 }
@@ -46,6 +47,7 @@ HEAD = (
     (ALL, '<link rel="stylesheet" href="{root}web/style.css" />'),
     ("front", '<link rel="stylesheet" href="{root}web/front.css" />'),
     ("demo", '<link rel="stylesheet" href="{root}web/demo.css" />'),
+    ("server", '<link rel="stylesheet" href="{root}web/demo.css" />'),
     ("demo", '<link rel="modulepreload" href="{root}web/tallow.js" />'),
     ("demo", '<link rel="modulepreload" href="{root}web/protocol.js" />'),
 )

@@ -29,6 +29,7 @@ from tallow.serving.http.errors import NOT_FOUND, ApiError
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.known_fields import Table, UnknownFields
 from tallow.serving.http.metrics import Engines, HttpMetrics
+from tallow.serving.http.pages import ADDRESSES, Pages
 from tallow.serving.http.responses import ModelResponse
 from tallow.serving.http.running import Answer
 from tallow.serving.http.speech import transcripts
@@ -49,6 +50,7 @@ def make_app(
     warmup: bool = False,
     version: str = "",
     strict_fields: bool = False,
+    pages: Pages | None = None,
 ) -> Starlette:
     """Return the ASGI application. It starts and stops the engines.
 
@@ -57,8 +59,9 @@ def make_app(
         warmup: compute with each model before `/ready` says that the server is.
         version: of the server, for `/info`.
         strict_fields: refuse requests with fields that are unknown.
+        pages: the chat page, at the root of a server that writes texts.
     """
-    api = Api(catalog, version, UnknownFields(strict=strict_fields))
+    api = Api(catalog, version, UnknownFields(strict=strict_fields), pages)
 
     async def prepare() -> None:
         if warmup:
@@ -150,8 +153,9 @@ class Api:
         threads: that read requests, and grammars.
     """
 
-    def __init__(self, catalog: Catalog, version: str, unknown: UnknownFields) -> None:
+    def __init__(self, catalog: Catalog, version: str, unknown: UnknownFields, pages: Pages | None = None) -> None:
         self.catalog = catalog
+        self._pages = pages
         self._unknown = unknown
         self._version = version
         self.metrics = HttpMetrics(Engines(catalog), ProcessCollector(registry=None))  # memory, files, processor time
@@ -166,6 +170,7 @@ class Api:
             *(Route(path, self.transcripts(task), methods=["POST"]) for path, task in SOUNDS.items()),
             Route("/", self.root, methods=["POST"]),
             *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in GETS.items()),
+            *(Route(path, self._pages.file, methods=["GET"]) for path in ADDRESSES if self._pages is not None),
         ]
 
     def answers(self, post: Post) -> Answer:
@@ -210,6 +215,12 @@ class Api:
         paths = [path for kind, path in kinds if not catalog.texts and getattr(catalog, kind.engines)]
         return await self.answers(POSTS[paths[0]] if paths else ROOT)(request)
 
+    async def page(self, request: Request) -> Response:
+        """Show the chat page, or the one that sends requests if no model writes."""
+        if self._pages is None or not self.catalog.texts:
+            return await openapi.page(request)
+        return await self._pages.file(request)
+
     async def info(self, request: Request) -> Response:
         """Describe a model: that of the query `model`, or the first."""
         fields = Fields(dict(request.query_params))
@@ -236,7 +247,11 @@ class Api:
         return JSONResponse(self._card(name))
 
     def _card(self, name: str) -> dict[str, Any]:
-        return {"id": name, "object": "model", "created": self._created, "owned_by": "tallow"}
+        """Describe a model as OpenAI's API does; one that writes also by its length, as vLLM, and by its uses."""
+        card = {"id": name, "object": "model", "created": self._created, "owned_by": "tallow"}
+        if (engine := self.catalog.texts.get(name)) is not None:
+            card |= {"max_model_len": engine.length, "capabilities": engine.served.capabilities}
+        return card
 
     async def health(self, request: Request) -> Response:
         """Answer while the process lives: also for how long an engine has computed one step."""
@@ -275,7 +290,8 @@ POSTS: dict[str, Post] = {
 ROOT = _text(partial(Generation, stream=None), known_fields.GENERATE)
 SOUNDS = {"/v1/audio/transcriptions": "transcribe", "/v1/audio/translations": "translate"}
 GETS: dict[str, Callable[[Api], Answer]] = {
-    "/": lambda api: openapi.page,
+    "/": lambda api: api.page,
+    "/requests": lambda api: openapi.page,
     "/openapi.json": lambda api: api.openapi,
     "/v1/models": lambda api: api.models,
     "/v1/models/{name:path}": lambda api: api.model,

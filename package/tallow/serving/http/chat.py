@@ -41,6 +41,7 @@ class ChatCompletion(TextApi):
         if top and not wanted:
             raise ApiError("top_logprobs needs logprobs: true", "top_logprobs")
         messages = messages_of(fields, "messages")
+        require_chat(self.engine, fields)
         form = text_grammar(fields)
         if self._tools is not None and (self._tools.demanded or form is None):
             form = self._tools.grammar()
@@ -98,6 +99,18 @@ class ChatCompletion(TextApi):
             for choice in choices
         ]
         return {"content": content, "refusal": None}
+
+
+def require_chat(engine: TextEngine, fields: Fields) -> None:
+    """Raise ApiError for a conversation with a model that does not chat, unless the request names the model."""
+    served = engine.served
+    if served.words.chat_template is None and served.template == "named" and fields.text("model") != served.name:
+        raise ApiError(
+            f"{served.name} continues texts and cannot chat: serve a chat model with --model, use /v1/completions, or "
+            f'send "model": "{served.name}" to have it continue the messages',
+            "model",
+            code="model_cannot_chat",
+        )
 
 
 def messages_of(fields: Fields, field: str) -> list[dict[str, Any]]:

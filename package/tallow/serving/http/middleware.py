@@ -18,7 +18,9 @@ from tallow.serving.http.errors import FORBIDDEN, UNAUTHORIZED, ApiError
 from tallow.serving.http.metrics import HttpMetrics
 from tallow.serving.http.origins import foreign_origin
 
-OPEN_PATHS = frozenset({"/health", "/ready", "/", "/openapi.json"})  # for probes, and for the page that asks for a key
+# For probes, and for the pages that ask for a key.
+OPEN_PATHS = frozenset({"/health", "/ready", "/", "/requests", "/openapi.json", "/site.json", "/favicon.ico"})
+OPEN_FOLDERS = ("/web/", "/wasm_examples/")
 log = logging.getLogger("tallow.serving.access")
 
 
@@ -125,7 +127,8 @@ class Guard:
                 status=FORBIDDEN,
                 code="foreign_origin",
             )
-        is_open = scope["method"] != "POST" and scope["path"] in OPEN_PATHS
+        path = scope["path"]
+        is_open = scope["method"] != "POST" and (path in OPEN_PATHS or path.startswith(OPEN_FOLDERS))
         if not self._keys or is_known or is_open:
             return None
         return ApiError(

@@ -13,7 +13,14 @@ from starlette.responses import JSONResponse
 from starlette.responses import Response as HttpResponse
 
 from tallow.serving.engine import TextEngine
-from tallow.serving.http.chat import MAX_MESSAGES, chat_prompt, effort_variables, messages_of, rendering_of
+from tallow.serving.http.chat import (
+    MAX_MESSAGES,
+    chat_prompt,
+    effort_variables,
+    messages_of,
+    rendering_of,
+    require_chat,
+)
 from tallow.serving.http.clients import client_of
 from tallow.serving.http.completions import Cut
 from tallow.serving.http.errors import ApiError
@@ -34,6 +41,7 @@ class ModelResponse:
 
     def __init__(self, fields: Fields, engine: TextEngine) -> None:
         self.engine = engine
+        require_chat(engine, fields)
         texts = texts_of(
             fields,
             engine,

@@ -12,13 +12,15 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any, ClassVar
 
+import magics
 import numpy as np
-from packages import OWN, Packages, take_commands
+from packages import OWN, Packages
 from pyodide.code import CodeRunner
 from pyodide.console import Console
 from waits import Waits
@@ -145,6 +147,8 @@ class Demo:
 
     def is_complete(self, source: str) -> bool:
         """Return whether the code is complete. A block of several lines ends with an empty line, as in a terminal."""
+        if source.startswith("%%"):  # a magic of the cell: an empty line ends it
+            return not source.splitlines()[-1].strip()
         try:
             if self._compile(source, symbol="exec") is None:
                 return False
@@ -204,16 +208,19 @@ class Demo:
         self._cells += 1
         console.filename = f"cell {self._cells}"  # without angle brackets, so that tracebacks show its lines
         try:
-            source, commands = take_commands(source)
+            source, installs, notes, is_timed = magics.translated(source, console.filename)
             code = CodeRunner(source, filename=console.filename, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT).compile()
             say = lambda text: output.write("note", text)  # noqa: E731
-            for command in commands:
+            for note in notes:
+                say(note)
+            for command in installs:
                 await self._packages.install(command, say)
             await self._packages.load_for(source, say)
             self._is_computing = True
             if self._is_interrupted:
                 raise KeyboardInterrupt
-            value = await console.runcode(source, code)
+            with magics.timing(say) if is_timed else nullcontext():
+                value = await console.runcode(source, code)
             with console.redirect_streams():
                 self._finish(value, closes_figures)
         except SyntaxError as error:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
-import re
 import sys
 from collections.abc import Callable, Iterable
 
@@ -35,30 +33,7 @@ OWN = (
     "sentence_transformers",
     "transformers",
 )  # their names are tallow's, unless a release is named
-COMMAND = re.compile(r"[%!]?pip3? +install +(.+)")
 LOCK = "pyodide-lock.json"  # beside Pyodide's files, on its CDN and in a site (site/pyodide_packages.py)
-
-
-def take_commands(source: str) -> tuple[str, list[str]]:
-    """Return a cell without its lines `pip install ...`, and what each says.
-
-    Python has no such lines: they are where it finds an error in the syntax. A line within a string stays.
-    """
-    lines, commands = source.split("\n"), []
-    while True:
-        try:
-            compile("\n".join(lines), "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        except SyntaxError as error:
-            place = (error.lineno or 0) - 1
-            command = COMMAND.fullmatch(lines[place]) if 0 <= place < len(lines) else None
-            if command is None:
-                return source, []  # running it reports the error
-            commands.append(command[1])
-            lines[place] = "pass"
-        except ValueError:  # a null character
-            return source, []
-        else:
-            return "\n".join(lines), commands
 
 
 class Packages:

@@ -6,6 +6,6 @@ export const APP = here("app.py");
 /** Of Runtime.start. */
 export const OPTIONS = {
   // Those in a folder are imported late: snapshots have what the others import.
-  modules: ["pictures/displays.py", "pictures/figures.py", "pictures/heat_maps.py", "packages.py", "pypi/installing.py", "waits.py", "working_folder.py"].map(here),
+  modules: ["pictures/displays.py", "pictures/figures.py", "pictures/heat_maps.py", "magics.py", "packages.py", "pypi/installing.py", "waits.py", "working_folder.py"].map(here),
   libraries: ["huggingface_tokenizers"],
 };

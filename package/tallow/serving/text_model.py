@@ -60,7 +60,7 @@ class TextModel:
 
     @property
     def capabilities(self) -> list[str]:
-        """The uses of the model: "completion", "chat" with a chat template, "thinking" if the template can choose it."""
+        """The uses of the model: "completion", "chat" with a chat template, "thinking" if it can choose to."""
         template = self.words.chat_template
         known = {"chat": template is not None, "thinking": "enable_thinking" in str(template)}
         return ["completion", *(name for name, is_known in known.items() if is_known)]

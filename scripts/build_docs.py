@@ -24,6 +24,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import reference_pages
+
 import tallow
 from tallow.io.whole_folder import replaced_folder
 from tallow.site.build import ENTRY, LIBRARIES
@@ -111,6 +113,7 @@ MENUS = {
     ),
     "sentence_transformers": ("tallow.sentence_transformers", "tallow.sentence_transformers.util"),
 }
+COMMANDS = "commands.md"
 # The target of a link in Markdown, without its anchor.
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 # Lines that start with a space, or with a word such as Args or Shapes.
@@ -142,8 +145,11 @@ def write_pages(scratch: Path, out: Path, site: str) -> Path:
     for source in {source for _, _, source in GUIDES} if site else ():
         page = docs / source
         page.write_text(RUNNABLE.sub("``` { .python .runnable }", page.read_text(encoding="utf-8")), encoding="utf-8")
-    for name in (name for modules in MENUS.values() for name in modules):
-        (docs / "api" / f"{name}.md").write_text(reference(name), encoding="utf-8")
+    subjects = {name: subject_of(name) for modules in MENUS.values() for name in modules}
+    pages = {f"api/{name}.md": reference(name) for name in subjects}
+    pages |= {COMMANDS: reference_pages.commands(), "api/index.md": reference_pages.index(MENUS, subjects)}
+    for page_path, text in pages.items():
+        (docs / page_path).write_text(text, encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "theme", theme)
     for name in ("style.css", "flame.svg"):  # the same as on the demo pages
         shutil.copyfile(ROOT / "web" / "page" / name, theme / name)
@@ -163,7 +169,7 @@ def settings(docs: Path, theme: Path, out: Path, site: str) -> dict[str, Any]:
         "theme": {"name": None, "custom_dir": str(theme), "static_templates": not_found},
         "plugins": [{"search": {"separator": r"[\s\-.()]+"}}],
         "markdown_extensions": [
-            {"toc": {"toc_depth": 2}},
+            {"toc": {"toc_depth": 2, "permalink": "#", "permalink_title": "Link to this section"}},
             "fenced_code",
             {"tables": {"use_align_attribute": True}},  # the policy of the pages forbids inline styles
             "attr_list",
@@ -195,7 +201,7 @@ def menu() -> list[dict[str, Any]]:
         else:
             entries.append({section: [page]})
     references = [{name: [{module: f"api/{module}.md"} for module in modules]} for name, modules in MENUS.items()]
-    return [*entries, {"Reference": references}]
+    return [*entries, {"Reference": [{"All modules": "api/index.md"}, {"Commands": COMMANDS}, *references]}]
 
 
 def copy_with_linked(docs: Path, sources: list[str]) -> None:
@@ -214,15 +220,22 @@ def copy_with_linked(docs: Path, sources: list[str]) -> None:
             waiting += [os.path.relpath(path.resolve(), ROOT) for path in linked if path.is_file()]
 
 
+def subject_of(name: str) -> Any:
+    """Return the module or the class that a page of the reference is about."""
+    return tallow.Tensor if name == "tallow.Tensor" else importlib.import_module(name)
+
+
 def reference(name: str) -> str:
     """Return the page of a module or a class: its docstring, then the signature and docstring of each public name."""
-    subject = tallow.Tensor if name == "tallow.Tensor" else importlib.import_module(name)
+    subject = subject_of(name)
     parts = [f"# {name}", described(subject)]
     for member, value in members(subject):
-        parts += [f"## {member}", f"```python\n{member}{signature(value)}\n```", described(value)]
+        shown = reference_pages.wrapped(member, signature(value))
+        parts += [f"## {member}", f"```python\n{shown}\n```", described(value)]
         if inspect.isclass(value):
             parts += [
-                f"### {member}.{method}\n\n```python\n{method}{signature(function)}\n```\n\n{described(function)}"
+                f"### {member}.{method}\n\n```python\n{reference_pages.wrapped(method, signature(function))}\n```\n\n"
+                f"{described(function)}"
                 for method, function in sorted(vars(value).items())
                 if not method.startswith("_") and inspect.isfunction(function) and function.__doc__
             ]
@@ -269,20 +282,21 @@ def signature(value: Any) -> str:
 
 
 def described(value: Any) -> str:
-    """Return a docstring as Markdown. Paragraphs with a layout, such as Args, keep their lines."""
+    """Return a docstring as Markdown. Args and the like become lists, other paragraphs with a layout keep it."""
     own = getattr(value, "__doc__", None)
     if not own or (not inspect.isclass(value) and own == type(value).__doc__):
         return ""
     parts: list[str] = []
     laid_out: list[str] = []
     for paragraph in [*re.split(r"\n\s*\n", inspect.cleandoc(own)), ""]:
-        if LAID_OUT.search(paragraph):
+        fields = reference_pages.fields(paragraph)
+        if fields is None and LAID_OUT.search(paragraph):
             laid_out.append(paragraph)
             continue
         if laid_out:
             parts.append("```text\n" + "\n\n".join(laid_out) + "\n```")
             laid_out = []
-        parts.append(paragraph)
+        parts.append(paragraph if fields is None else fields)
     return "\n\n".join(part for part in parts if part)
 
 

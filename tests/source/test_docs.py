@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
 import importlib.util
 import json
 import re
@@ -12,9 +14,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import reference_pages
 from support import builds
 from support.links import dead_links
 from support.paths import ROOT
+
+from tallow.cli.parser import COMMANDS, parser_of
 
 SCRIPT = ROOT / "scripts" / "build_docs.py"
 
@@ -47,8 +52,31 @@ def test_reference_has_a_heading_for_every_name(script: ModuleType, module: str,
 
 def test_signatures_are_shown_as_written(script: ModuleType) -> None:
     page = script.reference("tallow.nn")
-    assert "Linear(in_features: int, out_features: int, bias: bool = True" in page
+    assert "Linear(\n    in_features: int,\n    out_features: int,\n    bias: bool = True,\n" in page
     assert "'int'" not in page
+
+
+def test_long_signatures_have_a_line_for_each_parameter() -> None:
+    long = (
+        "(a: dict[str, tuple[int, int]] = {}, *, " + ", ".join(f"option_{i}: int = {i}" for i in range(9)) + ") -> Any"
+    )
+    shown = reference_pages.wrapped("f", long)
+    lines = shown.splitlines()
+    assert lines[:3] == ["f(", "    a: dict[str, tuple[int, int]] = {},", "    *,"]
+    assert lines[-1] == ") -> Any"
+    assert ast.parse(f"def {shown}: ...")
+    assert reference_pages.wrapped("f", "(a: int) -> None") == "f(a: int) -> None"
+
+
+def test_the_page_of_commands_has_every_command_with_every_option() -> None:
+    page = reference_pages.commands()
+    parser = parser_of(COMMANDS)
+    (choices,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for name, command in choices.choices.items():
+        section = page.partition(f"\n## tallow {name}\n")[2].partition("\n## ")[0]
+        rows = [line.split("`")[1] for line in section.splitlines() if line.startswith("| `")]
+        shown = {word for row in rows for word in re.findall(r"(?<![\w-])--?[\w-]+", row)}
+        assert shown == set(command._option_string_actions) - {"-h", "--help"}
 
 
 def test_docstrings_keep_their_layout(script: ModuleType) -> None:
@@ -60,11 +88,15 @@ def test_docstrings_keep_their_layout(script: ModuleType) -> None:
         Args:
             x: a number
 
-        Shapes:  (N,)
+        Shapes:  (*N,)
+                 and more
+
+            x = 1
         """
 
     assert script.described(example) == (
-        "First.\n\nMore words.\n\n```text\nArgs:\n    x: a number\n\nShapes:  (N,)\n```"
+        "First.\n\nMore words.\n\n**Args**\n\n- `x`: a number\n\n**Shapes:** (\\*N,) and more\n\n"
+        "```text\n    x = 1\n```"
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import tallow as tl
-from support import sentencepiece_files
+from support import onnx_damage, sentencepiece_files
 from support.fuzz import Change, Reader, change_bytes, change_json, change_safetensors, change_zip, to_plain
 from support.grammar_cases import GRAMMARS
 from support.pytorch_files import LEGACY, ZIP
@@ -786,5 +786,11 @@ KERAS: dict[str, Reader] = {
     ),
 }
 
+ONNX: dict[str, Reader] = {
+    "onnx": Reader(
+        onnx_damage.valid_file, _bytes(onnx_damage.read), onnx_damage.change, form=onnx_damage.another_order
+    ),
+}
+
 # All readers by name. Those that need optional packages are separate.
-READERS = {**TENSORS, **MODELS, **TEXT, **TRAINING, **DATA, **KERAS, **GRAMMARS}
+READERS = {**TENSORS, **MODELS, **TEXT, **TRAINING, **DATA, **KERAS, **GRAMMARS, **ONNX}

@@ -171,7 +171,9 @@ class Builder:
             known = folded(operator, operands, attributes, [self._uses[name] for name in node.input])
             if known is not None:
                 return [Known(value, name, known.trains) for value, name in zip(known.values, names, strict=False)]
-        attributes |= {name: self._graph(graph, f"{node.name or names[0]}.{name}") for name, graph in graphs.items()}
+        attributes |= {
+            name: self._graph(graph, f"{node.name or node.op_type}.{name}") for name, graph in graphs.items()
+        }
         results = self._results(operator, operands, attributes)
         if isinstance(results, Proxy) and (len(names) > 1 or operator.returns_tuple):
             results = [results[i] for i in range(len(names))]

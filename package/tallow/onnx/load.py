@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from traceback import walk_tb
 from typing import IO, Any, TypeAlias
 
 from tallow.dtypes import dtype
-from tallow.errors import ArgumentError, ArgumentTypeError
+from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, TallowError
 from tallow.fx.graph_module import GraphModule
 from tallow.hub import FILE_OF_REPOSITORY, local_file
 from tallow.io.source import Source, open_source
 from tallow.onnx.builder import Builder, inputs_of
+from tallow.onnx.examples import FAILURES
 from tallow.onnx.passes import clean
 from tallow.onnx.protobuf import ModelProto, read_model
 from tallow.onnx.scopes import Program
@@ -42,8 +44,32 @@ class OnnxModule(GraphModule):
         return self.meta["outputs"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the model.  Raises: ArgumentTypeError that lists all inputs that do not fit"""
-        return super().__call__(*bound(self.inputs(), args, kwargs, self._dtype))
+        """Run the model.
+
+        Raises:  ArgumentTypeError that lists all inputs that do not fit; any error of an operator, with a note that
+                 names the node; GraphError for one that is not of tallow
+        """
+        values = bound(self.inputs(), args, kwargs, self._dtype)
+        try:
+            return super().__call__(*values)
+        except TallowError as error:
+            if (where := self._place(error)) is not None:
+                error.add_note(where)
+            raise
+        except FAILURES as error:
+            raise GraphError(f"{self._place(error) or 'the model'}: {type(error).__name__}: {error}") from error
+
+    def _place(self, error: Exception) -> str | None:
+        """Return which node of the file raised an error."""
+        filename = type(self).forward.__code__.co_filename  # type: ignore[attr-defined]
+        lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename == filename]
+        if not lines:
+            return None
+        name = self.code.splitlines()[lines[-1] - 1].split("=")[0].strip()
+        found = next(
+            (node.meta["onnx"] for node in self.graph.nodes if node.name == name and "onnx" in node.meta), None
+        )
+        return None if found is None else f"in the node {found[1]!r:.80}, {found[0]:.80}"
 
     def _dtype(self) -> dtype | None:
         """Return the dtype of the weights, which `half` and `to` change."""

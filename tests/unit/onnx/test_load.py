@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tallow.onnx.protobuf import (
     ModelProto,
     NodeProto,
     OperatorSetIdProto,
+    StringStringEntryProto,
     TensorProto,
     ValueInfoProto,
     encode,
@@ -167,3 +169,63 @@ def test_narrow_integers_are_unpacked() -> None:
     assert (
         np.float32(1.5) in tensor_of(TensorProto(dims=[1], data_type=23, raw_data=b"\3"), ExternalFiles(None)).numpy()
     )
+
+
+def test_an_error_of_a_run_names_the_node_of_the_file() -> None:
+    weights = {"fc.w": [3.0, 1.0], "fc.b": [1.0]}
+    model = tl.onnx.load(file_of([node("Scaled", ["x", "fc.w", "fc.b"], ["y"])], ["x"], ["y"], weights))
+    with pytest.raises(RuntimeError) as error:
+        model(tl.ones(3))
+    assert error.value.__notes__ == ["in the node 'the Scaled', Scaled"]
+
+
+EXTERNAL = {"location": "weights.bin", "offset": "4", "length": "8"}
+
+
+def external_file(place: dict[str, str]) -> bytes:
+    entries = [StringStringEntryProto(key, value) for key, value in place.items()]
+    proto = TensorProto(dims=[2], data_type=1, name="w", data_location=1, external_data=entries)
+    graph = GraphProto(
+        node=[node("Scaled", ["x", "w"], ["y"])],
+        input=[ValueInfoProto(name="x")],
+        output=[ValueInfoProto(name="y")],
+        initializer=[proto],
+    )
+    return encode(ModelProto(graph=graph, opset_import=[OperatorSetIdProto(DOMAIN, 1)]))
+
+
+def test_external_data_is_read_from_the_folder_of_the_model(tmp_path: Path) -> None:
+    (tmp_path / "weights.bin").write_bytes(np.float32([9, 2, 3]).tobytes())
+    (tmp_path / "net.onnx").write_bytes(external_file(EXTERNAL))
+    assert tl.onnx.load(tmp_path / "net.onnx")(tl.ones(2)).tolist() == [2, 3]
+    with pytest.raises(CheckpointError, match="not read from a path"):
+        tl.onnx.load(external_file(EXTERNAL))
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ({"location": "../weights.bin"}, "outside"),
+        ({"location": "/etc/passwd"}, "outside"),
+        ({"location": "a/../../weights.bin"}, "outside"),
+        ({"location": "C:\\weights.bin"}, "outside"),
+        ({"location": ""}, "outside"),
+        ({"location": "link.bin"}, "link"),
+        ({"location": "missing.bin"}, "missing"),
+        ({"location": "weights.bin", "offset": "8", "length": "8"}, "has 12"),
+        ({"location": "weights.bin", "offset": "-4", "length": "8"}, "bytes -4 to 4"),
+        ({"location": "weights.bin", "offset": "x"}, "no number"),
+        ({"location": "weights.bin"}, "12 bytes"),
+    ],
+)
+def test_external_data_outside_the_folder_or_the_file_is_refused(
+    tmp_path: Path, place: dict[str, str], message: str
+) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "weights.bin").write_bytes(bytes(12))
+    (folder / "weights.bin").write_bytes(bytes(12))
+    (folder / "link.bin").symlink_to(tmp_path / "weights.bin")
+    (folder / "net.onnx").write_bytes(external_file(place))
+    with pytest.raises(CheckpointError, match=message):
+        tl.onnx.load(folder / "net.onnx")

@@ -37,7 +37,7 @@ from tallow.io.atomic import atomic_write
 from tallow.io.images import read_image
 from tallow.io.regular import read_regular
 from tallow.onnx.feeds import ORDERS, SCALES, from_array, from_picture, from_sound, picture_dims
-from tallow.onnx.load import OnnxModule, load
+from tallow.onnx.loading import OnnxModule, load
 from tallow.onnx.signature import ValueInfo
 from tallow.tape.modes import no_grad
 

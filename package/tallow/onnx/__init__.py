@@ -4,9 +4,9 @@ from tallow.lazy_names import names_of
 
 LAZY = {
     "ONNXProgram": "tallow.onnx.exporters.program:ONNXProgram",
-    "OnnxModule": "tallow.onnx.load:OnnxModule",
-    "export": "tallow.onnx.export:export",
-    "load": "tallow.onnx.load:load",
+    "OnnxModule": "tallow.onnx.loading:OnnxModule",
+    "export": "tallow.onnx.exporting:export",
+    "load": "tallow.onnx.loading:load",
 }
 __all__ = list(LAZY)
 

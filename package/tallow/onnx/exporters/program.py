@@ -19,7 +19,7 @@ from tallow.export.signature import OutputKind
 from tallow.onnx.exporters.builder import Call, Value
 from tallow.onnx.exporters.conversion import Conversion
 from tallow.onnx.exporters.dynamic import Axes
-from tallow.onnx.load import load
+from tallow.onnx.loading import load
 from tallow.onnx.protobuf import (
     EXTERNAL,
     AttributeProto,

@@ -247,8 +247,12 @@ def linear_attention(
     q, k, v = split_heads(query, q_num_heads), split_heads(key, kv_num_heads), split_heads(value, kv_num_heads)
     shape = (k.shape[0], kv_num_heads, k.shape[-1], v.shape[-1])
     state = k.new_zeros(shape, dtype=tl.float32) if past_state is None else past_state.to(tl.float32)
-    gates = None if decay is None or "gated" not in update_rule else split_heads(decay, kv_num_heads).exp()
-    rates = None if beta is None or "delta" not in update_rule else split_heads(beta, kv_num_heads)
+    whole = (*key.shape[:2], kv_num_heads)  # of gates and rates that all heads share
+    gates = rates = None
+    if decay is not None and "gated" in update_rule:
+        gates = split_heads(decay.expand(whole) if decay.shape[-1] == 1 else decay, kv_num_heads).exp()
+    if beta is not None and "delta" in update_rule:
+        rates = split_heads(beta.expand(whole) if beta.shape[-1] == 1 else beta, kv_num_heads)
     groups = q_num_heads // kv_num_heads
     rows = []
     for t in range(query.shape[1]):

@@ -71,7 +71,8 @@ def _narrowed(x: Tensor, to: int, holder: tl.dtype) -> Tensor:
         table = tl.tensor(FLOAT4)
         below = tl.bucketize(x.to(tl.float32).abs(), (table[1:] + table[:-1]) / 2)
         even = (below % 2 == 1) & (x.abs() == ((table[1:] + table[:-1]) / 2)[tl.clamp(below, max=6)])
-        return table[below + even.to(tl.int64)].copysign(x.to(tl.float32))
+        rounded = table[tl.clamp(below + even.to(tl.int64), max=7)].copysign(x.to(tl.float32))
+        return tl.where(tl.isnan(x), tl.full((), -0.0), rounded)  # the type lacks NaN; -0 as in ml_dtypes
     whole = x.to(tl.int64) & (2**bits - 1)
     if signed:
         whole = tl.where(whole >= 2 ** (bits - 1), whole - 2**bits, whole)

@@ -197,12 +197,14 @@ def deform_conv(
     columns = tl.arange(kernel_w).repeat(kernel_h).reshape(-1, 1, 1) * dilation_w - left
     y = moved[:, :, 0] + rows + (tl.arange(out_h) * stride_h).reshape(-1, 1)
     z = moved[:, :, 1] + columns + tl.arange(out_w) * stride_w  # (B·G, kh·kw, h, w)
-    grid = tl.stack([(2 * z + 1) / width - 1, (2 * y + 1) / height - 1], -1)
+    # In float64, so that whole positions stay whole.
+    grid = tl.stack([(2 * z.to(tl.float64) + 1) / width - 1, (2 * y.to(tl.float64) + 1) / height - 1], -1)
     samples = F.grid_sample(
-        x.reshape(batch * offset_group, channels // offset_group, height, width),
+        x.to(tl.float64).reshape(batch * offset_group, channels // offset_group, height, width),
         grid.reshape(batch * offset_group, -1, out_w, 2),
         align_corners=False,
-    ).reshape(batch, offset_group, channels // offset_group, kernel_h * kernel_w, out_h, out_w)
+    ).to(x.dtype)
+    samples = samples.reshape(batch, offset_group, channels // offset_group, kernel_h * kernel_w, out_h, out_w)
     if mask is not None:
         samples = samples * mask.reshape(batch, offset_group, 1, kernel_h * kernel_w, out_h, out_w)
     samples = samples.reshape(batch, group, channels // group * kernel_h * kernel_w, out_h * out_w)

@@ -5,10 +5,12 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import tallow as tl
 from tallow import Tensor
+from tallow.onnx.operators.element_types import range_of
 from tallow.onnx.operators.registry import Ints, ints, operator
 
 Axes = tuple[int, ...]
@@ -51,14 +53,25 @@ def _reduce_mean(data: Tensor, axes: Axes, keepdim: bool) -> Tensor:
     return tl.mean(data, axes, keepdim)
 
 
+def _extreme_of(function: Callable[..., Tensor], data: Tensor, axes: Axes, keepdim: bool, of_nothing: float) -> Tensor:
+    """Take the maximum or minimum; of no elements it is the least or the greatest value of the dtype."""
+    if isinstance(data, Tensor) and not data.numel():
+        if not data.dtype.is_floating_point:
+            low, high = (0, 1) if data.dtype == tl.bool else range_of(data.dtype)
+            of_nothing = low if of_nothing < 0 else high
+        counts = tl.sum(tl.zeros_like(data), axes, keepdim)
+        return tl.full(tuple(counts.shape), of_nothing, dtype=data.dtype)
+    return function(data, axes, keepdim)
+
+
 @reduction("ReduceMax")
 def _reduce_max(data: Tensor, axes: Axes, keepdim: bool) -> Tensor:
-    return tl.amax(data, axes, keepdim)
+    return _extreme_of(tl.amax, data, axes, keepdim, -math.inf)
 
 
 @reduction("ReduceMin")
 def _reduce_min(data: Tensor, axes: Axes, keepdim: bool) -> Tensor:
-    return tl.amin(data, axes, keepdim)
+    return _extreme_of(tl.amin, data, axes, keepdim, math.inf)
 
 
 @reduction("ReduceProd")

@@ -31,7 +31,9 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
 @operator("SequenceInsert", since=11, whole=True)
 def sequence_insert(input_sequence: Sequence, tensor: Any, position: Tensor | None = None) -> Sequence:
     """Return a sequence with one more element: before `position`, or at the end."""
-    at = len(input_sequence) if position is None else _place(position, len(input_sequence) + 1)
+    at = length = len(input_sequence)
+    if position is not None and int(position.item()) != length:
+        at = _place(position, length)
     return [*input_sequence[:at], tensor, *input_sequence[at:]]
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from operator import getitem
 from typing import Any
 
+import numpy as np
+
 from tallow.core.tensor import Tensor
 from tallow.fx.graph import Graph
 from tallow.fx.graph_module import GraphModule
@@ -217,6 +219,8 @@ class OnnxTracer(GraphAppendingTracer):
         """Return a value as an argument of a node; a tensor as a node that reads it from the module."""
         if isinstance(a, Tensor):
             return self.read(self.root.add("constant", Buffer(a))).node
+        if isinstance(a, np.ndarray):  # strings
+            return self.read(self.root.add("strings", a)).node
         return super().create_arg(a)
 
     def of(self, value: Value) -> Any:

@@ -35,6 +35,8 @@ def cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
     if to == STRING:
         return _to_strings(x)
     target = dtype_of(to)
+    if x.dtype == target and to not in BITS:
+        return x
     if to in BITS:
         return _narrowed(x, to, target)
     if target is tl.float8_e8m0fnu:

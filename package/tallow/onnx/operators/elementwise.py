@@ -6,6 +6,7 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 
 from __future__ import annotations
 
+import inspect
 import operator as python
 from collections.abc import Callable
 from functools import reduce
@@ -53,21 +54,42 @@ SAME: dict[str, tuple[int, Callable[..., Any]]] = {
     "BitwiseXor": (18, tl.bitwise_xor),
     "BitwiseNot": (18, tl.bitwise_not),
 }
+
+
+def with_uint16(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that takes uint16 too, for which tallow has no arithmetic, as PyTorch: in int32."""
+
+    def compute(*operands: Any) -> Any:
+        if all(operand.dtype is not tl.uint16 for operand in operands):
+            return function(*operands)
+        result = function(*(operand.to(tl.int32) for operand in operands))
+        return result if result.dtype is tl.bool else result.to(tl.uint16)
+
+    # The signature tells the number of operands, the name where the code of graphs finds the function.
+    compute.__name__ = compute.__qualname__ = f"{function.__name__}_with_uint16"
+    compute.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    globals()[compute.__name__] = compute
+    return compute
+
+
 for _name, (_since, _function) in SAME.items():
-    operator(_name, since=_since)(_function)
+    operator(_name, since=_since)(with_uint16(_function))
 
 
 def binary(name: str) -> Callable[[Binary], Binary]:
     """Register an operator of two operands: with NumPy's broadcasting, and as it was before opset 7."""
 
-    def register(function: Binary) -> Binary:
+    def register(plain: Binary) -> Binary:
+        function = with_uint16(plain)
+
         def before_7(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
             return function(a, _aligned(a, b, axis, broadcast))
 
-        before_7.__name__ = before_7.__qualname__ = f"{function.__name__}_before_7"
+        before_7.__name__ = before_7.__qualname__ = f"{plain.__name__}_before_7"
         globals()[before_7.__name__] = before_7  # where the code of graphs finds it
         operator(name, since=1, until=6, whole=True)(before_7)
-        return operator(name, since=7)(function)
+        operator(name, since=7)(function)
+        return plain
 
     return register
 
@@ -102,30 +124,36 @@ def power(a: Tensor, b: Tensor) -> Tensor:
     return tl.pow(a, b) if a.dtype == b.dtype else tl.pow(a, b).to(a.dtype)
 
 
-@binary("Equal")
+@operator("Equal", since=7)
 def equal(a: Any, b: Any) -> Tensor:
     """Compare; strings too."""
     if isinstance(a, np.ndarray):
         return tl.tensor(np.equal(a, b).astype(bool))
-    return a == b
+    return a.to(tl.int32) == b.to(tl.int32) if a.dtype == tl.uint16 else a == b
+
+
+@operator("Equal", since=1, until=6, whole=True)
+def equal_before_7(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    """Compare; `b` meets the dims of `a` from `axis` on."""
+    return equal(a, _aligned(a, b, axis, broadcast))
 
 
 @operator("Mod", since=10)
 def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
     """Return the remainder: with the sign of `b`, or with `fmod` that of `a`."""
-    return tl.fmod(a, b) if fmod else tl.remainder(a, b)
+    return with_uint16(tl.fmod if fmod else tl.remainder)(a, b)
 
 
 @operator("Max", since=1)
 def maximum(*inputs: Tensor) -> Tensor:
     """Return the largest of the operands' elements."""
-    return reduce(tl.maximum, inputs)
+    return reduce(with_uint16(tl.maximum), inputs)
 
 
 @operator("Min", since=1)
 def minimum(*inputs: Tensor) -> Tensor:
     """Return the smallest of the operands' elements."""
-    return reduce(tl.minimum, inputs)
+    return reduce(with_uint16(tl.minimum), inputs)
 
 
 @operator("Sum", since=1)
@@ -155,7 +183,7 @@ def bit_shift(x: Tensor, y: Tensor, *, direction: str) -> Tensor:
     """Shift the bits of unsigned integers.  Raises: ArgumentError for a direction other than LEFT and RIGHT"""
     if direction not in ("LEFT", "RIGHT"):
         raise ArgumentError(f"BitShift: direction={direction!r}", hint='use "LEFT" or "RIGHT"')
-    return tl.bitwise_left_shift(x, y) if direction == "LEFT" else tl.bitwise_right_shift(x, y)
+    return with_uint16(tl.bitwise_left_shift if direction == "LEFT" else tl.bitwise_right_shift)(x, y)
 
 
 @operator("Where", since=9)

@@ -188,8 +188,11 @@ def image_decoder(encoded_stream: Tensor, *, pixel_format: str = "RGB") -> Tenso
         raise UnsupportedError("ImageDecoder needs Pillow", hint="pip install tallow[image]") from None
     if pixel_format not in ("RGB", "BGR", "Grayscale"):
         raise ArgumentError(f"ImageDecoder: pixel_format={pixel_format!r}", hint="use RGB, BGR or Grayscale")
-    with Image.open(io.BytesIO(encoded_stream.numpy().tobytes())) as picture:
-        pixels = np.array(picture.convert("L" if pixel_format == "Grayscale" else "RGB"))
+    try:
+        with Image.open(io.BytesIO(encoded_stream.numpy().tobytes())) as picture:
+            pixels = np.array(picture.convert("L" if pixel_format == "Grayscale" else "RGB"))
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise ArgumentError(f"ImageDecoder: {error}", hint="pass the bytes of a picture file") from None
     if pixel_format == "Grayscale":
         pixels = pixels[..., None]
     return tl.from_numpy(np.ascontiguousarray(pixels[..., ::-1]) if pixel_format == "BGR" else pixels)

@@ -53,7 +53,7 @@ class Trees:
     weight: Array
 
     def leaves(self, x: Array) -> Array:
-        """Return the leaf that each row reaches in each tree: (B, trees).  Raises: ArgumentError for nodes in a circle"""
+        """Return the leaf that each row reaches in each tree: (B, trees).  Raises: ArgumentError for a circle"""
         at = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
         rows = np.arange(len(x))[:, None]
         for _ in range(len(self.mode) + 1):

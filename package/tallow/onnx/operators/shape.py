@@ -289,7 +289,7 @@ def trilu(x: Tensor, k: Ints | None = None, *, upper: int = 1) -> Tensor:
     return tl.triu(x, diagonal) if upper else tl.tril(x, diagonal)
 
 
-@operator("ReverseSequence", since=10)
+@operator("ReverseSequence", since=10, whole=True)
 def reverse_sequence(x: Tensor, sequence_lens: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
     """Reverse the first `sequence_lens[i]` steps of each sequence."""
     steps = tl.arange(x.shape[time_axis], device=x.device)

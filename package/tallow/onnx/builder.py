@@ -75,8 +75,7 @@ class Builder:
         self._uses.update(name for node in proto.node for name in node.input)
         for tensor in proto.initializer:
             value = tensor_of(tensor, self.program.files)
-            trains = isinstance(value, Tensor) and value.dtype.is_floating_point and value.ndim > 0
-            self.define(tensor.name, Known(value, tensor.name, trains))
+            self.define(tensor.name, Known(value, tensor.name, _is_weight(value)))
         for number, node in enumerate(proto.node):
             self._add(node, number)
         return [self.read(info.name, "the output of the graph") for info in proto.output]
@@ -132,7 +131,8 @@ class Builder:
         given = self._attribute_protos(node)
         if node.op_type == CONSTANT and node.domain in ("", "ai.onnx"):
             value = constant_value(given, self.program.files, where)
-            self._define_outputs(node, [Known(value, node.output[0])], where)
+            name = node.output[0] if node.output else ""
+            self._define_outputs(node, [Known(value, name, self.program.constants_train and _is_weight(value))], where)
             return
         operator = operator_of(node, self.opsets)
         assert operator is not None  # `Program.refuse_unsupported` has listed all that are missing
@@ -294,6 +294,10 @@ class Builder:
             return [self.read(name, where) for name in function.output]
         finally:
             self.values, self.opsets, self._given, self._calls, self._uses = before
+
+
+def _is_weight(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.dtype.is_floating_point and value.ndim > 0
 
 
 def inputs_of(proto: GraphProto) -> list[ValueInfoProto]:

@@ -14,8 +14,10 @@ from tallow.hub import FILE_OF_REPOSITORY, local_file
 from tallow.io.source import Source, open_source
 from tallow.onnx.builder import Builder, inputs_of
 from tallow.onnx.examples import FAILURES
+from tallow.onnx.explain import explanation
 from tallow.onnx.passes import clean
 from tallow.onnx.protobuf import ModelProto, read_model
+from tallow.onnx.python import write_python
 from tallow.onnx.scopes import Program
 from tallow.onnx.signature import ValueInfo, bound, value_info
 from tallow.onnx.tensors import ExternalFiles
@@ -42,6 +44,19 @@ class OnnxModule(GraphModule):
     def outputs(self) -> tuple[ValueInfo, ...]:
         """Return name, dtype and dims of each output, as far as the file says."""
         return self.meta["outputs"]
+
+    def to_python(self, path: Path | str) -> None:
+        """Write the model as a Python module, and its tensors to a safetensors file of the same name beside it.
+
+        The module has one class, `Model`, whose forward is `code`.
+
+        Raises:  UnsupportedError if a node holds a value that has no form in source, such as an array of strings
+        """
+        write_python(self, Path(path))
+
+    def explain(self) -> None:
+        """Print what was recognized, and which nodes call an operator that Python runs step by step."""
+        print(explanation(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model.

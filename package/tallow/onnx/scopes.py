@@ -27,6 +27,7 @@ class Program:
     Attributes:
         opsets: domain -> version, for the graph; functions have their own.
         examples: of the values of nodes, which tell dtypes and numbers of dims.
+        constants_train: whether nodes Constant hold the weights: some exporters write no initializers.
         nodes_left: how many nodes may still be built; functions that call functions grow beyond any bound.
     """
 
@@ -35,6 +36,7 @@ class Program:
     name: str
     opsets: Opsets = field(init=False)
     functions: dict[FunctionKey, FunctionProto] = field(init=False)
+    constants_train: bool = field(init=False)
     nodes_left: int = field(init=False)
     examples: Examples = field(default_factory=Examples)
 
@@ -47,6 +49,7 @@ class Program:
                 raise CheckpointError(f"{self.name}: the function {function.name!r:.80} is defined twice")
             self.functions[key] = function
         graph = self.model.graph
+        self.constants_train = graph is not None and not any(tensor.dims for tensor in graph.initializer)
         count = sum(len(function.node) for function in self.model.functions) + (len(graph.node) if graph else 0)
         self.nodes_left = max(FEWEST_NODES, 16 * count)
 

@@ -194,7 +194,7 @@ def _arithmetic(name: str) -> Callable[[Sequence[Any], dict[str, Any]], Dims | N
 def _combined(name: str, a: Any, b: Any) -> Any:
     result = ARITHMETIC[name](a, b)
     # A sum or a product of sizes is a size.
-    are_sizes = name != "Sub" and all(isinstance(each, SizeProxy) or each > 0 for each in (a, b))
+    are_sizes = name != "Sub" and all(isinstance(x, SizeProxy) or (isinstance(x, int) and x > 0) for x in (a, b))
     return SizeProxy(result.node, result.tracer) if isinstance(result, Proxy) and are_sizes else result
 
 

@@ -34,7 +34,7 @@ from tallow.nn.hooks import STRUCTURE
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.ops.joining import cat, stack
-from tallow.tape.modes import is_grad_enabled, no_grad
+from tallow.tape.modes import is_grad_enabled, mode, no_grad
 
 FEW_TOKENS = 4  # more share experts, so that one product for each expert is faster
 FUSED = (".experts.gate_up_proj", ".experts.down_proj")
@@ -178,6 +178,8 @@ class SparseMLP(Module):
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         x_ND = x_BTD.flatten(0, -2)
+        if mode.tracer is not None and mode.tracer.is_functional:
+            return self._of_all(x_ND).reshape(x_BTD.shape)
         if len(x_ND) <= FEW_TOKENS and not is_grad_enabled() and x_ND.device.type == "cpu" and self._is_plain():
             few = np.stack([self._mixed(x_D) for x_D in dtypes.widen(x_ND.array)])
             return wrap(dtypes.cast(few, x_ND.dtype)).reshape(x_BTD.shape)
@@ -194,6 +196,16 @@ class SparseMLP(Module):
         places_NC = np.argsort(order).reshape(chosen.shape)
         mixed_NCD = apply(cat, outputs)[_moved(places_NC, x_ND)] * weights_NC.unsqueeze(-1)
         return mixed_NCD.sum(1).reshape(x_BTD.shape)
+
+    def _of_all(self, x_ND: Tensor) -> Tensor:
+        """Return the sum over all experts, in which those that are not chosen weigh nothing: a graph cannot choose."""
+        weights_NC, chosen_NC = self.gate(x_ND)
+        weights_NE = weights_NC.new_zeros(x_ND.shape[0], len(self.experts)).scatter(1, chosen_NC, weights_NC)
+        parts = [expert(x_ND) * weights_NE[:, i : i + 1] for i, expert in enumerate(self.experts)]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
 
     # ------------------------------------------------------------------------------------------------- a few tokens
 

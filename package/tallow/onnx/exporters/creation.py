@@ -96,13 +96,13 @@ def _(g: Builder, n: Any, m: Any = None) -> Value:
 
 
 @exports("tensor", "as_tensor", "scalar_tensor", "Tensor.new_tensor")
-def tensor(g: Builder, data: Any = None, s: Any = None) -> Value:
-    """Return numbers, some of which vary, as a tensor."""
+def _(g: Builder, data: Any = None, s: Any = None, input: Value | None = None) -> Value:
+    """Return numbers, some of which vary, as a tensor. The dtype of `input` is that of the node's result."""
     data = s if data is None else data
     if isinstance(data, list | tuple):
         if any(isinstance(x, list | tuple) for x in data):
             raise UnsupportedError("a tensor from lists of lists with numbers that vary")
-        parts = [g.op("Unsqueeze", tensor(g, x), [0]) for x in data]
+        parts = [g.op("Unsqueeze", g.scalar(x, g.result), [0]) for x in data]
         return g.op("Concat", *parts, axis=0)
     return g.scalar(data, g.result)
 

@@ -1,0 +1,88 @@
+"""Models exported to ONNX with sizes that vary: onnxruntime and `tl.onnx.load` compute the same at other sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.small_models import ENTRIES
+
+import tallow as tl
+from tallow import models
+from tallow.export import Dim
+
+pytest.importorskip("onnx", reason="onnx, which checks the files, is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime, the reference of these tests, is not installed")
+pytestmark = [pytest.mark.native, pytest.mark.cpu("onnxruntime computes on the CPU")]
+
+BATCH, TOKENS, OUT = Dim("batch"), Dim("tokens", max=8), Dim("out", max=9)
+TEXTS, OTHERS = tl.tensor([[3, 4, 5, 6, 7], [6, 5, 4, 3, 8], [1, 2, 3, 4, 9]]), tl.tensor([[1, 2, 3, 4, 6, 7], [8] * 6])
+STARTS, LONGER = tl.tensor([[1, 2], [3, 4], [5, 6]]), tl.tensor([[1, 2, 3], [5, 6, 7]])
+CONFIGS = {getattr(models, name).config_class: entries for name, entries in reversed(ENTRIES.items())}
+
+
+def is_exported(name: str) -> bool:
+    cls: Any = getattr(models, name)
+    return isinstance(cls, type) and getattr(cls, "config_class", None) in CONFIGS
+
+
+# One model of each family, and all heads of some.
+WITH_HEADS = ("Bert", "CLIP", "Llama", "T5", "ViT")
+MODELS = [
+    name
+    for names in models._CLASSES.values()
+    for name in names
+    if is_exported(name) and (name in ENTRIES or name.startswith(WITH_HEADS))
+]
+
+
+def small(name: str) -> Any:
+    cls: Any = getattr(models, name)
+    entries = CONFIGS[cls.config_class]
+    if name.endswith("ForSequenceClassification"):
+        entries = entries | {"pad_token_id": 0}
+    tl.manual_seed(0)
+    return cls(cls.config_class.from_entries(entries, "entries")).eval()
+
+
+def calls(name: str, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
+    """Return arguments, others of other sizes, and the sizes that vary."""
+    texts = {0: BATCH, 1: TOKENS}
+    if name == "Whisper":
+        config = model.config
+        sound = tl.randn(2, config.num_mel_bins, 2 * config.max_source_positions)
+        return (sound, STARTS[:2]), (sound, LONGER), ({}, {1: OUT})
+    if name in ("T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"):
+        sizes = {"input_ids": texts, "decoder_input_ids": {0: BATCH, 1: OUT}}
+        return (TEXTS, STARTS), (OTHERS, LONGER), sizes
+    images, more = tl.randn(3, 3, 8, 8), tl.randn(2, 3, 8, 8)
+    if name == "CLIPModel":
+        return (TEXTS, images), (OTHERS, more), (texts, {0: BATCH})
+    if name.startswith(("ViT", "Dinov2", "CLIPVision")):
+        return (images,), (more,), ({0: BATCH},)
+    return (TEXTS,), (OTHERS,), (texts,)
+
+
+def options(name: str, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if name in ("T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"):
+        return args[:1], {"decoder_input_ids": args[1]}
+    return args, {}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_exported(name: str) -> None:
+    from support import onnx_runs as runs
+
+    model = small(name)
+    example, other, sizes = calls(name, model)
+    args, kwargs = options(name, example)
+    program, file = runs.exported(model, args, kwargs=kwargs, dynamic_shapes=sizes)
+    run = runs.session(file)
+    for given in (example, other):
+        args, kwargs = options(name, given)
+        runs.assert_runtime_agrees(program, run, model, args, kwargs, 2e-5)
+    runs.assert_loaded_agrees(file, model, *options(name, other), 5e-6 if name == "Whisper" else 1e-6)
+
+
+def test_every_family_is_exported() -> None:
+    assert set(ENTRIES) <= set(MODELS)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -42,6 +43,7 @@ from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.encoders.sparse_encoder import SparseEncoder
 from tallow.models.encoders.text_classifier import TextClassifier
 from tallow.models.whisper import Whisper
+from tallow.onnx.loading import load as load_onnx
 from tallow.serving.catalog import GLOSSES, Catalog, built_in_encoder, built_in_speech, built_in_texts
 from tallow.serving.encoding import embedder, labeller, weigher
 from tallow.serving.engine import TextEngine
@@ -49,6 +51,7 @@ from tallow.serving.http.limits import NO_DEADLINES, Deadlines, room
 from tallow.serving.http.listener import listen, listen_at
 from tallow.serving.replicas import SOCKET, TIMEOUT_S, Replicas, end_with_parent
 from tallow.serving.speech import SpeechWorker
+from tallow.serving.tensors import TensorWorker
 from tallow.serving.text_model import TextModel
 from tallow.site.server_pages import server_pages
 
@@ -65,6 +68,14 @@ def _prefix_cache(text: str) -> str | int:
     if text in (PRIVATE, SHARED, OFF):
         return text
     return number(int, f"{PRIVATE}, {SHARED}, {OFF}, or 0 or more MiB", lambda n: n >= 0)(text)
+
+
+def _named_file(text: str) -> tuple[str, str]:
+    """Return the name and the file of --onnx."""
+    name, _, file = text.partition("=")
+    if not re.fullmatch(r"[\w.-]+", name) or not file:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=FILE, with a name of letters, digits, '.', '-' and '_'")
+    return name, file
 
 
 def _prefix_mib(arguments: argparse.Namespace) -> int:
@@ -89,6 +100,14 @@ def _add_model_options(models: argparse._ArgumentGroup) -> None:
     )
     models.add_argument("--sparse", metavar="MODEL", help="a SPLADE model for /embed_sparse")
     models.add_argument("--transcribe", metavar="MODEL", help="a Whisper model for transcripts")
+    models.add_argument(
+        "--onnx",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        type=_named_file,
+        help="an ONNX model for /v2/models/NAME/infer; may be given several times",
+    )
     add_loading_options(models)
 
 
@@ -347,7 +366,10 @@ def load(
     library.share_arena()
     started = time.perf_counter()
     catalog = Catalog()
-    names = (arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe)
+    names = (
+        *(arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe),
+        *arguments.onnx,
+    )
     device, quant = arguments.device, arguments.quant
     if arguments.model is not None:
         model = text_model(arguments)
@@ -381,6 +403,11 @@ def load(
     elif not any(names):
         worker = built_in_speech(arguments.queue)
         catalog.listeners[worker.name] = worker
+    for name, file in arguments.onnx:
+        module = load_onnx(file)
+        module.to(device)
+        limits = {"queue": arguments.queue, "time_limit_s": arguments.time_limit}
+        catalog.runners[name] = TensorWorker(name, module, device=device, **limits)
     report(f"loaded {', '.join(catalog.names)} in {time.perf_counter() - started:.2f} s")
     return catalog
 

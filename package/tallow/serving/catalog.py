@@ -14,6 +14,7 @@ from tallow.serving.encoding import Embedder, Labeller, Rows, Weigher, embedder
 from tallow.serving.engine import TextEngine
 from tallow.serving.requests import TextRequest, Update
 from tallow.serving.speech import SpeechRequest, SpeechWorker
+from tallow.serving.tensors import TensorWorker
 from tallow.serving.text_model import TextModel
 from tallow.text.tokenizer import Tokenizer
 
@@ -29,11 +30,12 @@ class Catalog:
     labellers: dict[str, Labeller] = field(default_factory=dict)
     weighers: dict[str, Weigher] = field(default_factory=dict)
     listeners: dict[str, SpeechWorker] = field(default_factory=dict)
+    runners: dict[str, TensorWorker] = field(default_factory=dict)
 
     @property
-    def engines(self) -> list[TextEngine | Embedder | Labeller | Weigher | SpeechWorker]:
+    def engines(self) -> list[TextEngine | Embedder | Labeller | Weigher | SpeechWorker | TensorWorker]:
         """All engines."""
-        return [*self.texts.values(), *self.row_workers.values(), *self.listeners.values()]
+        return [*self.texts.values(), *self.row_workers.values(), *self.listeners.values(), *self.runners.values()]
 
     @property
     def row_workers(self) -> dict[str, Embedder | Labeller | Weigher]:
@@ -50,7 +52,7 @@ class Catalog:
     @property
     def names(self) -> list[str]:
         """The names of all models."""
-        return [*self.texts, *self.row_workers, *self.listeners]
+        return [*self.texts, *self.row_workers, *self.listeners, *self.runners]
 
     @property
     def step_s(self) -> float:
@@ -77,6 +79,8 @@ class Catalog:
         for listener in self.listeners.values():
             silence = MelWindows([np.zeros(SAMPLE_RATE_HZ, np.float32)], listener.model.config.num_mel_bins)
             listener.submit(SpeechRequest(silence)).result()
+        for runner in self.runners.values():
+            runner.warm_up()
 
     def stop(self) -> None:
         """Stop the threads; requests in progress fail."""

@@ -20,12 +20,12 @@ from tallow.kernels import library
 from tallow.serving.catalog import Catalog
 from tallow.serving.engine import TextEngine
 from tallow.serving.http import embeddings_inference as tei
-from tallow.serving.http import known_fields, openapi
+from tallow.serving.http import known_fields, open_inference, openapi
 from tallow.serving.http.application import Access, application, readiness
 from tallow.serving.http.chat import ChatCompletion
 from tallow.serving.http.clients import THREADS, in_turn
 from tallow.serving.http.completions import Completion, TextApi
-from tallow.serving.http.errors import NOT_FOUND, ApiError
+from tallow.serving.http.errors import NOT_FOUND, UNAVAILABLE, ApiError
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.known_fields import Table, UnknownFields
 from tallow.serving.http.metrics import Engines, HttpMetrics
@@ -35,6 +35,7 @@ from tallow.serving.http.running import Answer
 from tallow.serving.http.speech import transcripts
 from tallow.serving.http.text_generation import Generation, describe
 from tallow.serving.http.vectors import embeddings
+from tallow.serving.tensors import TensorWorker
 from tallow.serving.worker import Threads
 
 MAX_FORM_FIELDS = 32
@@ -171,6 +172,8 @@ class Api:
             Route("/", self.root, methods=["POST"]),
             *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in GETS.items()),
             *(Route(path, self._pages.file, methods=["GET"]) for path in ADDRESSES if self._pages is not None),
+            *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in OPEN_INFERENCE.items()),
+            *(Route(f"{path}/infer", self.infer, methods=["POST"]) for path in RUNNERS),
         ]
 
     def answers(self, post: Post) -> Answer:
@@ -207,6 +210,41 @@ class Api:
         response = await answer(request)
         response.headers.update(headers)
         return response
+
+    async def infer(self, request: Request) -> Response:
+        """Run an ONNX model on the tensors of a request."""
+        response, unknown = await open_inference.infer(request, self._runner(request))
+        response.headers.update(self._unknown.headers(open_inference.LABEL, unknown))
+        return response
+
+    async def server_metadata(self, request: Request) -> Response:
+        """Describe the server in the open inference protocol."""
+        return JSONResponse({"name": "tallow", "version": self._version, "extensions": open_inference.EXTENSIONS})
+
+    async def live(self, request: Request) -> Response:
+        """Answer 200 while the process lives."""
+        return JSONResponse({"live": True})
+
+    async def server_ready(self, request: Request) -> Response:
+        """Answer 200 once requests can be answered, 503 before and after."""
+        return JSONResponse({"ready": self.is_ready}, 200 if self.is_ready else UNAVAILABLE)
+
+    async def runner_metadata(self, request: Request) -> Response:
+        """Describe an ONNX model: its inputs and outputs."""
+        return JSONResponse(open_inference.metadata(self._runner(request)))
+
+    async def runner_ready(self, request: Request) -> Response:
+        """Answer 200 once an ONNX model can run."""
+        return JSONResponse({"name": self._runner(request).name, "ready": self.is_ready})
+
+    def _runner(self, request: Request) -> TensorWorker:
+        """Return the ONNX model that a path names.  Raises: ApiError"""
+        name, version = request.path_params["name"], request.path_params.get("version", open_inference.VERSION)
+        if name not in self.catalog.runners or version != open_inference.VERSION:
+            there = ", ".join(self.catalog.runners) or "none; start the server with --onnx NAME=FILE"
+            message = f"there is no ONNX model {name!r:.80} of version {version!r:.20}; there is {there}"
+            raise ApiError(message, status=NOT_FOUND, code="model_not_found")
+        return self.catalog.runners[name]
 
     async def root(self, request: Request) -> Response:
         """Answer as the servers of Hugging Face do at their root: by the first model that they would have served."""
@@ -300,5 +338,13 @@ GETS: dict[str, Callable[[Api], Answer]] = {
     "/ready": lambda api: api.ready,
     "/metrics": lambda api: api.metrics_text,
 }
-PATHS = frozenset({*POSTS, *SOUNDS, *GETS})
+RUNNERS = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+OPEN_INFERENCE: dict[str, Callable[[Api], Answer]] = {
+    "/v2": lambda api: api.server_metadata,
+    "/v2/health/live": lambda api: api.live,
+    "/v2/health/ready": lambda api: api.server_ready,
+    **{path: lambda api: api.runner_metadata for path in RUNNERS},
+    **{f"{path}/ready": lambda api: api.runner_ready for path in RUNNERS},
+}
+PATHS = frozenset({*POSTS, *SOUNDS, *GETS, *OPEN_INFERENCE})
 UPLOADS = frozenset(SOUNDS)

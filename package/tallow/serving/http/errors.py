@@ -41,6 +41,7 @@ TGI_TYPES = {
 TEI_PATHS = frozenset(
     {"/embed", "/embed_all", "/embed_sparse", "/rerank", "/predict", "/similarity", "/tokenize", "/decode"}
 )
+OPEN_INFERENCE = "/v2"  # the protocol's errors are one text
 TGI_PATHS = frozenset({"/", "/generate", "/generate_stream", "/info"})
 
 
@@ -70,6 +71,8 @@ class ApiError(Exception):
 
     def form(self, path: str) -> tuple[int, dict[str, Any]]:
         """Return the status and the body of the answer, in the form of the API that has the path."""
+        if path.startswith(OPEN_INFERENCE):
+            return self.status, {"error": str(self)}
         if path in TEI_PATHS:
             status = TOO_LARGE if self.code in (TOO_LONG, "too_many_items") else self.status
             status, kind = TEI_TYPES.get(status, (status, "Validation"))

@@ -16,6 +16,7 @@ from tallow.serving.http.body import MOST_HELD, Body, Held
 from tallow.serving.http.clients import CLIENT, CLIENT_HEADER, address_of
 from tallow.serving.http.errors import FORBIDDEN, UNAUTHORIZED, ApiError
 from tallow.serving.http.metrics import HttpMetrics
+from tallow.serving.http.open_inference import LABEL, PATH
 from tallow.serving.http.origins import foreign_origin
 
 # For probes, and for the pages that ask for a key.
@@ -43,7 +44,7 @@ class Guard:
         keys: of which clients must send one as a bearer token; none for no authentication.
         origins: whose pages may call the server, besides its own.
         is_replica: the front of replicas says who the client is.
-        most_bytes: of the body of an upload.
+        most_bytes: of the body of an upload, or of tensors.
         most_json: of any other body: JSON takes much more time and memory than its bytes.
         log_bodies: log the text of requests, but for uploads.
         paths: those of the server, for the metrics.
@@ -84,8 +85,9 @@ class Guard:
         number = secrets.token_hex(8)
         status = 499  # the client went away, unless an answer begins
         is_upload = scope["path"] in self._uploads
-        most_bytes = self._most_bytes if is_upload else self._most_json
-        keep = self._log_bodies and not is_upload
+        has_tensors = PATH.fullmatch(scope["path"]) is not None
+        most_bytes = self._most_bytes if is_upload or has_tensors else self._most_json
+        keep = self._log_bodies and not is_upload and not has_tensors
         body = Body(scope, receive, most_bytes, self._held, spools=is_upload, keep=keep)
 
         async def record(message: Message) -> None:
@@ -103,7 +105,7 @@ class Guard:
         finally:
             body.leave()
             seconds = time.perf_counter() - started
-            path = scope["path"] if scope["path"] in self._paths else "other"
+            path = LABEL if has_tensors else scope["path"] if scope["path"] in self._paths else "other"
             self._metrics.answers.labels(path, str(status)).inc()
             self._metrics.seconds.labels(path).observe(seconds)
             entry = {"id": number, "method": scope["method"], "path": path, "status": status}

@@ -18,13 +18,15 @@ from tallow.errors import TallowError
 from tallow.fx.node import Node, map_arg
 from tallow.onnx.signature import ValueInfo
 
-# Sizes of open dims in the two examples: of the first dim, and of others. Networks halve pictures up to six times. No
-# difference or sum of a few is equal in both.
-BATCH = (3, 5)
-OTHERS = ((64, 192), (128, 320), (192, 640), (256, 1024))
+# Sizes of open dims in the two examples: of the first dim, of others of floats, and of others of integers, which are
+# lengths of texts. Networks halve pictures up to six times. No difference or sum of a few is equal in both.
+BATCH = ((2, 3),)
+FLOATS = ((64, 192), (128, 320), (192, 640), (256, 1024))
+LENGTHS = ((8, 24), (16, 40), (12, 44), (20, 68))
 MOST = 1 << 22  # elements of an example; functions without a rule for shapes run on zeros
 MOST_OF_ALL = 1 << 27  # elements of all examples of a file
 
+Sizes = tuple[tuple[int, int], ...]
 FAILURES = (TallowError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError)
 
 
@@ -46,21 +48,20 @@ class Examples:
         """Return the example of an input, or None if the file does not say its dtype or its number of dims."""
         if info.kind != "tensor" or info.dtype is None or info.shape is None:
             return None
-        sizes = [self._size(info.name, i, dim) for i, dim in enumerate(info.shape)]
+        pairs = FLOATS if info.dtype.is_floating_point else LENGTHS
+        sizes = [self._size(info.name, i, dim, pairs if i else BATCH) for i, dim in enumerate(info.shape)]
         shapes = [tuple(size[k] for size in sizes) for k in (0, 1)]
         if max(map(prod, shapes)) > MOST:
             return None
         return Pair(*(empty(shape, dtype=info.dtype, device="meta") for shape in shapes))
 
-    def _size(self, name: str, position: int, dim: int | str | None) -> tuple[int, int]:
+    def _size(self, name: str, position: int, dim: int | str | None, pairs: Sizes) -> tuple[int, int]:
         if isinstance(dim, int):
             return dim, dim
-        if position == 0 and dim is None:
-            return BATCH
         symbol = dim or f"{name}\0{position}"
         if symbol not in self._sizes:
-            count = sum(size is not BATCH for size in self._sizes.values())
-            self._sizes[symbol] = BATCH if position == 0 else OTHERS[count % len(OTHERS)]
+            used = [*self._sizes.values()]
+            self._sizes[symbol] = next((pair for pair in pairs if pair not in used), pairs[0])
         return self._sizes[symbol]
 
     def of_member(self, value: Any) -> Pair | None:

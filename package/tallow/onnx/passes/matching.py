@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from tallow.fx.graph_module import GraphModule
@@ -102,7 +103,12 @@ def name_of(value: Any) -> str:
     """Return the name of the function or method that a node calls; empty for other nodes and values."""
     if not isinstance(value, Node) or value.op not in ("call_function", "call_method"):
         return ""
-    name = candidate_for(value.target)
+    return _name_of_target(value.target)
+
+
+@lru_cache(1024)
+def _name_of_target(target: Any) -> str:
+    name = candidate_for(target)
     return ALIASES.get(name, name)
 
 

@@ -266,8 +266,8 @@ def _of_one_score(
     """
     score = score + (base[-1] if base else 0.0)
     chosen = tl.from_numpy((score > (0.5 if is_positive else 0.0)).astype(np.int64))
-    both = _as_input(np.stack([1 - score if is_positive else -score, score], 1), x)
-    return labelled(chosen, labels), both if is_positive else transformed(both, post_transform)
+    other = 1 - score if is_positive and post_transform == "NONE" else -score
+    return labelled(chosen, labels), transformed(_as_input(np.stack([other, score], 1), x), post_transform)
 
 
 @operator("TreeEnsemble", since=5, whole=True)

@@ -185,7 +185,7 @@ def make_tensor(
 
     def numbers(kind: dtypes.dtype) -> Tensor:
         if kind.is_floating_point:
-            return sampling.rand(*drawn, dtype=dtypes.float64).mul_(high - low).add_(low).to(kind)
+            return sampling.rand(drawn, dtype=dtypes.float64).mul_(high - low).add_(low).to(kind)
         return sampling.randint(math.floor(low), math.ceil(high), drawn).to(kind)
 
     if dtype.is_complex:

@@ -15,7 +15,7 @@ Call = Callable[[Any, Any], Any]
 
 
 def o(m: Any, *shape: int) -> Any:
-    return m.ones(*shape)
+    return m.ones(shape)
 
 
 def i(m: Any, *values: int, shape: tuple[int, ...] | None = None) -> Any:

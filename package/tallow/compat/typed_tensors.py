@@ -23,7 +23,7 @@ class _TypedTensor(type):
         """Create a tensor of these numbers, or an uninitialised one of these sizes; an empty one without arguments."""
         if len(args) == 1 and not isinstance(args[0], int):
             return tensor(args[0], dtype=cls.dtype, device=device)
-        return empty(*(args or (0,)), dtype=cls.dtype, device=device)
+        return empty(args or (0,), dtype=cls.dtype, device=device)
 
 
 TYPES: dict[str, type] = {

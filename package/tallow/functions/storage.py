@@ -377,7 +377,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = (), memory_format: MemoryFor
     if (start + math.prod(shape)) * input.itemsize <= memory.nbytes():
         _replace(input, _laid_over(memory.array, input.array.dtype, start, shape, None))
         return input
-    larger = empty(*shape, dtype=input.dtype, device=input.device).array
+    larger = empty(shape, dtype=input.dtype, device=input.device).array
     if input.device.type != "meta":
         held = memory.array[: memory.nbytes() // input.itemsize * input.itemsize].view(input.array.dtype)[start:]
         larger.reshape(-1)[: held.size] = held

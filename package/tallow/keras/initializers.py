@@ -48,7 +48,7 @@ class Initializer:
 
 
 def _empty(shape: Sequence[int], dtype: Any) -> Tensor:
-    return tl.empty(*shape, dtype=dtypes.float32 if dtype is None else as_dtype(dtype))
+    return tl.empty(shape, dtype=dtypes.float32 if dtype is None else as_dtype(dtype))
 
 
 class Zeros(Initializer):

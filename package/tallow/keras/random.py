@@ -46,7 +46,7 @@ def normal(
     shape: Sequence[int], mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
     """Draw from N(mean, stddev²)."""
-    return tl.randn(*shape, generator=_generator(seed), dtype=as_dtype(dtype)) * stddev + mean
+    return tl.randn(shape, generator=_generator(seed), dtype=as_dtype(dtype)) * stddev + mean
 
 
 def uniform(
@@ -56,14 +56,14 @@ def uniform(
     kind = as_dtype(dtype)
     if not kind.is_floating_point:
         return randint(shape, int(minval), int(maxval), kind, seed)
-    return tl.rand(*shape, generator=_generator(seed), dtype=kind) * (maxval - minval) + minval
+    return tl.rand(shape, generator=_generator(seed), dtype=kind) * (maxval - minval) + minval
 
 
 def truncated_normal(
     shape: Sequence[int], mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Seed = None
 ) -> Tensor:
     """Draw from N(mean, stddev²), drawing again values more than two stddev from the mean."""
-    result = tl.empty(*shape, dtype=as_dtype(dtype))
+    result = tl.empty(shape, dtype=as_dtype(dtype))
     limit = 2 * stddev
     return init.trunc_normal_(result, mean, stddev, mean - limit, mean + limit, _generator(seed))
 

@@ -85,7 +85,7 @@ class TensorParallelLlama(Llama):
         own = self.state_dict(keep_vars=True)
         wholes = {name: self._whole_shape(name, parameter) for name, parameter in own.items()}
         problems = [
-            wrong_shape(name, state[name], empty(*shape, device="meta"))
+            wrong_shape(name, state[name], empty(shape, device="meta"))
             for name, shape in wholes.items()
             if name in state and tuple(state[name].shape) != shape
         ]

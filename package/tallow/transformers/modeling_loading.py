@@ -234,12 +234,12 @@ def _drawn(name: str, shape: tuple[int, ...], config: PreTrainedConfig, dtype: A
     """Return a new weight: a matrix from N(0, initializer_range²), ones for a norm's weight, else zeros."""
     if len(shape) > 1:
         std = float(getattr(config, "initializer_range", 0.02))
-        return init.normal_(zeros(*shape), 0.0, std).to(dtype)
+        return init.normal_(zeros(shape), 0.0, std).to(dtype)
     if name.endswith("weight"):
-        return ones(*shape, dtype=dtype)
+        return ones(shape, dtype=dtype)
     if name == "logit_scale":
         return full(shape, float(config.logit_scale_init_value), dtype=dtype)
-    return zeros(*shape, dtype=dtype)
+    return zeros(shape, dtype=dtype)
 
 
 def _report(cls: Any, source: str, missing: list[str], unexpected: list[str]) -> None:

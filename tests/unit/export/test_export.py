@@ -45,7 +45,7 @@ def check(function: Callable[..., Any], *args: Any) -> ExportedProgram:
 
 
 def sample(*shape: int) -> tl.Tensor:
-    return tl.randn(*shape, generator=tl.Generator().manual_seed(1))
+    return tl.randn(shape, generator=tl.Generator().manual_seed(1))
 
 
 # ---------------------------------------------------------------------------------------------------------- the graph

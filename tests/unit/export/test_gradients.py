@@ -15,7 +15,7 @@ nn, F = tl.nn, tl.nn.functional
 
 
 def sample(*shape: int) -> tl.Tensor:
-    return tl.randn(*shape, generator=tl.Generator().manual_seed(1))
+    return tl.randn(shape, generator=tl.Generator().manual_seed(1))
 
 
 def encoded(model: nn.Sequential, x: tl.Tensor) -> tl.Tensor:

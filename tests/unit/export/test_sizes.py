@@ -27,7 +27,7 @@ class Function(nn.Module):
 
 
 def sample(*shape: int) -> tl.Tensor:
-    return tl.randn(*shape, generator=tl.Generator().manual_seed(1))
+    return tl.randn(shape, generator=tl.Generator().manual_seed(1))
 
 
 DEPENDS: dict[str, Callable[[tl.Tensor], Any]] = {

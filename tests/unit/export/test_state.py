@@ -18,7 +18,7 @@ nn = tl.nn
 
 
 def sample(*shape: int) -> tl.Tensor:
-    return tl.randn(*shape, generator=tl.Generator().manual_seed(1))
+    return tl.randn(shape, generator=tl.Generator().manual_seed(1))
 
 
 class Keeps(nn.Module):

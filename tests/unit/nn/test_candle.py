@@ -95,7 +95,7 @@ def test_a_layer_is_the_module_of_nn_on_the_variables_of_the_map(name: str) -> N
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_takes_the_tensors_of_a_state_dict_as_they_are(name: str) -> None:
     make, _, shapes = LAYERS[name]
-    tensors = {f"a.{key}": tl.randn(*shape).abs() for key, shape in shapes.items()}
+    tensors = {f"a.{key}": tl.randn(shape).abs() for key, shape in shapes.items()}
     layer = make(VarBuilder.from_tensors(tensors).pp("a"))
     for key, own in own_variables(layer).items():
         assert own.array is tensors[f"a.{key}"].array

@@ -28,8 +28,8 @@ ELEMENTWISE = [kind for kind in ALL if kind is not tl.optim.Adafactor]  # its st
 
 
 def parameter(*shape: int) -> tl.Tensor:
-    p = tl.ones(*shape).requires_grad_()
-    p.grad = tl.ones(*shape)
+    p = tl.ones(shape).requires_grad_()
+    p.grad = tl.ones(shape)
     return p
 
 

@@ -28,7 +28,7 @@ def copy(x: Any) -> Tensor:
 
 def empty(shape: Sequence[int], dtype: Any = None) -> Tensor:
     """Return an uninitialized tensor."""
-    return tl.empty(*shape, dtype=as_dtype(dtype or floatx()))
+    return tl.empty(shape, dtype=as_dtype(dtype or floatx()))
 
 
 def empty_like(x: Any, dtype: Any = None) -> Tensor:
@@ -278,7 +278,7 @@ def scatter(indices: Any, values: Any, shape: Sequence[int]) -> Tensor:
     Shapes:  indices (N, axes), values (N, ...) -> shape
     """
     values = tensor(values)
-    zeros = tl.zeros(*shape, dtype=values.dtype, device=values.device)
+    zeros = tl.zeros(shape, dtype=values.dtype, device=values.device)
     return zeros.index_put(_index_tuple(indices), values, accumulate=True)
 
 

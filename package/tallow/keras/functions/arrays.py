@@ -260,12 +260,12 @@ def stop_gradient(variable: Any) -> Tensor:
 
 def zeros(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
     """Return zeros."""
-    return tl.zeros(*shape, dtype=as_dtype(dtype))
+    return tl.zeros(shape, dtype=as_dtype(dtype))
 
 
 def ones(shape: Sequence[int], dtype: Any = "float32") -> Tensor:
     """Return ones."""
-    return tl.ones(*shape, dtype=as_dtype(dtype))
+    return tl.ones(shape, dtype=as_dtype(dtype))
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = "float32") -> Tensor:

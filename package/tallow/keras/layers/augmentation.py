@@ -368,7 +368,7 @@ class RandomErasing(Augmentation):
     def _filling(self, x: Tensor) -> Any:
         if self.fill_value is not None:
             return float(self.fill_value)
-        noise = tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
+        noise = tl.randn(x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
         return noise.clamp(*self.value_range)
 
 

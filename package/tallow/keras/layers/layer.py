@@ -293,7 +293,7 @@ class Layer(Weighted):
 
     def _probe_value(self, shape: list[int], dtype: Any) -> Tensor:
         """Return the value that replaces a symbolic tensor while the output shape is inferred."""
-        return tl.zeros(*shape, dtype=dtype)
+        return tl.zeros(shape, dtype=dtype)
 
     def _build_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         shapes = self._shape_arguments(self.build, args, kwargs)

@@ -119,7 +119,7 @@ class AlphaDropout(RandomLayer):
             return x
         noise = self.noise_shape or (None,) * x.ndim
         shape = [n if m is None else m for n, m in zip(x.shape, noise, strict=True)]
-        keep = tl.rand(*shape, generator=self._generator, dtype=x.dtype, device=x.device) >= self.rate
+        keep = tl.rand(shape, generator=self._generator, dtype=x.dtype, device=x.device) >= self.rate
         scale = ((1 - self.rate) * (1 + self.rate * self.LOWEST**2)) ** -0.5
         return tl.where(keep, x, self.LOWEST) * scale - scale * self.LOWEST * self.rate
 
@@ -136,7 +136,7 @@ class GaussianNoise(RandomLayer):
     def call(self, x: Tensor, training: bool = False) -> Tensor:
         if not training or not self.stddev:
             return x
-        return x + self.stddev * tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
+        return x + self.stddev * tl.randn(x.shape, generator=self._generator, dtype=x.dtype, device=x.device)
 
 
 class GaussianDropout(RandomLayer):
@@ -150,7 +150,7 @@ class GaussianDropout(RandomLayer):
         if not training or not self.rate:
             return x
         deviation = (self.rate / (1 - self.rate)) ** 0.5
-        return x * (1 + deviation * tl.randn(*x.shape, generator=self._generator, dtype=x.dtype, device=x.device))
+        return x * (1 + deviation * tl.randn(x.shape, generator=self._generator, dtype=x.dtype, device=x.device))
 
 
 class ActivityRegularization(Elementwise):
@@ -166,8 +166,8 @@ class ActivityRegularization(Elementwise):
 def dropout_mask(like: Tensor, rate: float, shape: Sequence[int], generator: Generator | None) -> Tensor:
     """Return dropout's factors: 0 with probability `rate`, else 1 / (1 - rate), in the dtype of `like`."""
     if rate == 1:
-        return tl.zeros(*shape, dtype=like.dtype, device=like.device)
-    uniform = tl.rand(*shape, generator=generator, dtype=like.dtype, device=like.device)
+        return tl.zeros(shape, dtype=like.dtype, device=like.device)
+    uniform = tl.rand(shape, generator=generator, dtype=like.dtype, device=like.device)
     return (uniform >= rate).to(like.dtype) / (1 - rate)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import ref
 
@@ -84,6 +85,7 @@ class Tensor(Methods):
     _post_hooks: dict[int, Callable[[Tensor, Tensor], Any]] | None = None  # called with the leaf and the gradient
     _retained: RemovableHandle | None = None  # of a tensor that is no leaf and keeps its gradient
     _answer: Callable[..., Any] | None = None  # of a sparse tensor: computes functions that fail for lack of an array
+    _dispatches = False  # of a class that computes ops by `__torch_dispatch__`, see `tallow.compat.dispatch`
     _end: Callable[[], Any] | None = None  # a weak reference to the `AccumulateGrad` of a leaf
 
     __array_priority__ = 1000  # so that numpy_array + tensor calls the tensor's operator
@@ -115,10 +117,18 @@ class Tensor(Methods):
         """Return a leaf of a subclass on the memory of a tensor."""
         return cls._rebuild(data.array, require_grad)
 
+    @staticmethod
+    def _make_wrapper_subclass(cls: type[T], *args: Any, **kwargs: Any) -> T:
+        """Return a tensor of a subclass without memory, see `tallow.compat.dispatch.make_wrapper`."""
+        wrapper: T = import_module("tallow.compat.dispatch").make_wrapper(cls, *args, **kwargs)
+        return wrapper
+
     def as_subclass(self, cls: type[T]) -> T:
         """Return a view of the tensor, with its history, as an object of a subclass."""
         view: Any = self.view_as(self)
         view.__class__ = cls
+        if cls._dispatches:
+            import_module("tallow.compat.dispatch").watch_once()
         return view
 
     # -------------------------------------------------------------------------------------------------- the array
@@ -411,6 +421,8 @@ class Tensor(Methods):
     def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Self:
         """Create a leaf of this class without calling its constructor, which in a subclass may take other arguments."""
         result = _new(cls)
+        if cls._dispatches:
+            import_module("tallow.compat.dispatch").watch_once()
         result.array = array
         result._requires_grad = requires_grad
         return result

@@ -140,6 +140,16 @@ def without_modes(count: int | None = None) -> Iterator[tuple[Any, ...]]:
 
 
 @contextmanager
+def rewatched() -> Iterator[None]:
+    """Let the ops inside a watcher go to the watchers again, in this thread."""
+    before, calls.is_inside = calls.is_inside, False
+    try:
+        yield
+    finally:
+        calls.is_inside = before
+
+
+@contextmanager
 def unwatched() -> Iterator[None]:
     """Let the ops inside go to no watcher, in this thread."""
     before, calls.is_inside = calls.is_inside, True

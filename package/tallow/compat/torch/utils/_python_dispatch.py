@@ -58,9 +58,7 @@ class TorchDispatchMode:
         if self not in _active.modes:  # a block of another thread
             return function(*args, **kwargs)
         types = tuple({type(x) for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and type(x) is not Tensor})
-        own: str = getattr(function, "__name__", op.name)
-        name = own if own == f"{op.name}_" else op.name
-        return self.__torch_dispatch__(_Call(name, function), types, args, kwargs)
+        return self.__torch_dispatch__(call_of(op, function), types, args, kwargs)
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
@@ -70,6 +68,17 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
+
+
+def call_of(op: Op, function: Callable[..., Any]) -> _Call:
+    """Return what `__torch_dispatch__` gets as the function of a call of an op."""
+    own: str = getattr(function, "__name__", op.name)
+    return _Call(own if own == f"{op.name}_" else op.name, function)
+
+
+def call_of_method(method: Callable[..., Any]) -> _Call:
+    """Return the same for a method of Tensor that is an op in PyTorch, and none here."""
+    return _Call(method.__name__, method)
 
 
 class _Call(_ops.OpOverload):

@@ -1,0 +1,146 @@
+"""Subclasses of Tensor that compute ops by `__torch_dispatch__`: tensors that log, are quantised, or wrap others.
+
+The functions of all ops are exchanged when the first tensor of such a class is made, see `tallow.core.watching`: a
+program without one pays nothing. From then on an op, also one that a function is composed of, goes to
+`__torch_dispatch__` of a class among its operands, and `func(*args, **kwargs)` there computes it. Nothing is recorded
+for backward meanwhile, as in PyTorch. The gradient of what such a method returns is not computed: `backward` raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+from tallow import dtypes
+from tallow.autograd import no_grad
+from tallow.compat.torch.utils._python_dispatch import call_of, call_of_method
+from tallow.core import meta, watching
+from tallow.core.apply import needs_gradient, record
+from tallow.core.overrides import answers, subclasses
+from tallow.core.tensor import Tensor
+from tallow.core.trees import leaves
+from tallow.devices import device as device_named
+from tallow.errors import ArgumentTypeError, GraphError
+from tallow.ops.memory_format import strided
+from tallow.ops.table import Op
+from tallow.tape.modes import mode
+
+T = TypeVar("T", bound=Tensor)
+_watched: list[Callable[..., Any]] = []
+
+
+def watch_once() -> None:
+    """Let ops go to the classes of their operands from now on."""
+    if not _watched:
+        _watched.append(_answer)
+        watching.watch(_answer)
+
+
+def forget() -> None:
+    """Let ops go to no class, until the next tensor of one is made."""
+    while _watched:
+        watching.unwatch(_watched.pop())
+
+
+def _answer(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return what the class of an operand makes of an op; without such an operand the op's own result."""
+    operands = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)]
+    types = dict.fromkeys(type(x) for x in operands if type(x)._dispatches)
+    with watching.rewatched():
+        if not types or (not subclasses.are_off and any(map(answers, types))):  # their __torch_function__ comes first
+            return function(*args, **kwargs)
+        with no_grad():
+            result = _asked(call_of(op, function), tuple(types), args, kwargs)
+    if mode.recording and needs_gradient(operands):
+        _refuse_gradients(op, operands, result)
+    return result
+
+
+def _asked(func: Any, types: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the first result of a class that is not NotImplemented: subclasses are asked before their bases."""
+    for cls in sorted(types, key=lambda cls: -len(cls.__mro__)):
+        result = cls.__torch_dispatch__(func, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    names = ", ".join(cls.__name__ for cls in types)
+    raise ArgumentTypeError(
+        f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented: {names}",
+        hint=f"let __torch_dispatch__ of one of them compute {func.__name__}",
+    )
+
+
+def _refuse_gradients(op: Op, operands: Sequence[Tensor], result: Any) -> None:
+    """Record that the results of an op have no gradient, so that `backward` says so."""
+
+    def refuse(*gradients: Any) -> NoReturn:
+        raise GraphError(
+            f"{op.name}: the gradient of what __torch_dispatch__ returns is not computed",
+            hint="compute with the wrapped tensors where a gradient is needed, by __torch_function__ of the class",
+        )
+
+    for output in leaves(result):
+        is_new = isinstance(output, Tensor) and all(output is not x for x in operands)
+        if is_new and output.dtype.is_floating_point and not output.requires_grad:
+            record(op, refuse, operands, output)
+
+
+def make_wrapper(
+    cls: type[T],
+    size: Sequence[int],
+    strides: Sequence[int] | None = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: Any = None,
+    layout: Any = strided,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+) -> T:
+    """Return a tensor of a subclass that has a size, a dtype and a device, and no memory: its ops are dispatched.
+
+    Raises: ArgumentTypeError for a class without `__torch_dispatch__`
+    """
+    if not cls._dispatches:
+        raise ArgumentTypeError(f"_make_wrapper_subclass: {cls.__name__} must define __torch_dispatch__")
+    kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    wrapper = cls._rebuild(meta.empty(tuple(size), kind.storage), requires_grad)
+    own = wrapper.__dict__
+    own["_device"] = device_named("cpu" if device is None else device)
+    own["_strides"] = None if strides is None else tuple(strides)
+    own["_offset"] = storage_offset or 0
+    return wrapper
+
+
+def device_of_wrapper(tensor: Tensor) -> device_named:
+    """Return the device that a wrapper was given; that of its memory for other tensors."""
+    given: device_named | None = tensor.__dict__.get("_device")
+    return Tensor.device.fget(tensor) if given is None else given  # type: ignore[attr-defined]
+
+
+def stride_of_wrapper(tensor: Tensor, dim: int | None = None) -> Any:
+    """Return the strides that a wrapper was given; those of its memory for other tensors."""
+    given: tuple[int, ...] | None = tensor.__dict__.get("_strides")
+    if given is None:
+        return Tensor.stride(tensor, dim)
+    return given if dim is None else given[dim]
+
+
+def detached(tensor: Tensor) -> Any:
+    """Return what the class of a tensor makes of `detach`."""
+    with watching.rewatched(), no_grad():
+        return _asked(call_of_method(Tensor.detach), (type(tensor),), (tensor,), {})
+
+
+def prepare(cls: type[Tensor]) -> None:
+    """Let the tensors of a class that defines `__torch_dispatch__` dispatch."""
+    cls._dispatches = True
+    cls.device = property(device_of_wrapper)  # type: ignore[method-assign,assignment]
+    cls.is_cpu = property(lambda self: self.device.type == "cpu")  # type: ignore[method-assign,assignment]
+    cls.is_cuda = property(lambda self: self.device.type == "cuda")  # type: ignore[method-assign,assignment]
+    cls.is_meta = property(lambda self: self.device.type == "meta")  # type: ignore[method-assign,assignment]
+    cls.detach = detached  # type: ignore[method-assign,assignment]
+    cls.stride = stride_of_wrapper  # type: ignore[method-assign,assignment]
+    cls.storage_offset = lambda self: self.__dict__.get("_offset", 0)  # type: ignore[method-assign]

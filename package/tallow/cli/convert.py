@@ -1,14 +1,17 @@
 """`tallow convert`: convert weights to another format or dtype.
 
-IN   a file (safetensors, .pt, .npz, .gguf, llama2c .bin), a model's folder, or owner/repository or
+IN   a file (safetensors, .pt, .npz, .gguf, .onnx, llama2c .bin), a model's folder, or owner/repository or
      owner/repository:file.gguf on the Hugging Face Hub
 OUT  .safetensors, .pt or .pth, .npz: the tensors, with the names that `tallow inspect IN` shows
      .bin: a llama2c checkpoint; IN must be a Llama model
      .gguf: a model for tallow and llama.cpp, with its tokenizer and chat template, quantised by --quant. IN is a GGUF
      file, a llama2c checkpoint, or the folder of a model, or its .safetensors file beside the config.json: Llama,
      Mistral, Qwen2, Qwen3, Gemma to Gemma 3, Phi-3, Falcon, GPT-2, or an encoder of texts: BERT, RoBERTa, DistilBERT
-     a folder: a model in Hugging Face format, with its config.json, its tokenizer and all parts listed in its
-     modules.json; IN is such a folder, a GGUF file or a llama2c checkpoint. A name that ends in / is always a folder
+     .onnx: a model that takes any batch, and texts of any length; IN is a model's folder, GGUF or llama2c file
+     .py: the source of an ONNX model as PyTorch's code, and its weights in .safetensors beside it
+     a folder: of an ONNX model such a model.py; else a model in Hugging Face format, with its config.json, its
+     tokenizer and all parts listed in its modules.json; IN is such a folder, a GGUF file or a llama2c checkpoint. A
+     name that ends in / is always a folder
 
 The tokenizer of a llama2c checkpoint is a separate file: tallow convert model.bin folder --tokenizer tokenizer.bin
 
@@ -27,6 +30,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tallow import dtypes
+from tallow.cli import onnx_target
 from tallow.cli.adapter import merge_adapter
 from tallow.cli.gguf_target import llama2c_model, write_gguf
 from tallow.cli.language_model import DTYPES
@@ -51,12 +55,13 @@ from tallow.models.encoders.sentence_folder import parts_of
 from tallow.models.gguf import models as gguf_models
 from tallow.models.gguf.recipes import recipe_of
 from tallow.models.pretrained import PretrainedModel
+from tallow.onnx.summary import is_onnx
 from tallow.text import tokenizer, tokenizer_folder
 from tallow.text.gguf_tokenizer import tokenizer_entries
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.training import vocabulary
 
-LLAMA2C, GGUF_FILE = ".bin", ".gguf"
+LLAMA2C, GGUF_FILE, ONNX, PYTHON = ".bin", ".gguf", ".onnx", ".py"
 TENSORS = (".safetensors", ".pt", ".pth", ".npz")
 WEIGHTS = NAMES[0]  # file name in a folder
 
@@ -101,6 +106,15 @@ def run(arguments: argparse.Namespace) -> int:
         raise ArgumentError(f"{target} exists", hint="choose another name, or overwrite it with --force")
     dtype = DTYPES.get(arguments.dtype)
     source = _source(arguments.source)
+    if extension == PYTHON or (extension == "" and is_onnx(source)):
+        onnx_target.write_python(source, target, force=arguments.force)
+        report(f"{target}: Python module")
+        return 0
+    if extension == ONNX:
+        model = _file_model(source, dtype) if os.path.isfile(source) else AutoModel.from_pretrained(source, dtype)
+        onnx_target.write_onnx(model, target)
+        report(f"{target}: ONNX")
+        return 0
     if extension == LLAMA2C:
         header, arrays = llama2c_form(_llama(source))
         with writing(target, header.file_bytes) as file:
@@ -132,8 +146,8 @@ def _extension(target: str) -> str:
     extension = Path(target).suffix
     if target.endswith(("/", os.sep)) or not extension[1:2].isalpha() or "-" in extension:
         return ""
-    if extension.lower() not in (LLAMA2C, GGUF_FILE, *TENSORS):
-        known = ", ".join((*TENSORS, LLAMA2C, GGUF_FILE))
+    if extension.lower() not in (LLAMA2C, GGUF_FILE, ONNX, PYTHON, *TENSORS):
+        known = ", ".join((*TENSORS, LLAMA2C, GGUF_FILE, ONNX, PYTHON))
         raise ArgumentError(f"{target}: unknown extension", hint=f"use {known}, or a folder: {target}/")
     return extension.lower()
 
@@ -142,7 +156,8 @@ def _source(name: str) -> str:
     """Return the path of IN, after downloading it if it is on the Hub."""
     if os.path.isfile(name):
         return name
-    if not os.path.exists(name) and name.lower().endswith((LLAMA2C, *TENSORS)):  # not a Hub id
+    if not os.path.exists(name) and ":" not in name and name.lower().endswith((LLAMA2C, ONNX, *TENSORS)):
+        # not a Hub id
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     return str(local_model(name))
 
@@ -152,6 +167,10 @@ def _check_options(arguments: argparse.Namespace, extension: str) -> None:
 
     Raises:  ArgumentError
     """
+    if extension == PYTHON and not is_onnx(arguments.source):
+        raise ArgumentError(f"{arguments.source} is no ONNX file", hint="choose another OUT than .py")
+    if arguments.dtype is not None and (extension == PYTHON or (extension == "" and is_onnx(arguments.source))):
+        raise ArgumentError("--dtype with the source of an ONNX model", hint="omit --dtype")
     if arguments.dtype is not None and extension == LLAMA2C:
         raise ArgumentError("--dtype with a .bin file: the llama2c format is float32", hint="omit --dtype")
     if arguments.quant is not None and extension != GGUF_FILE:
@@ -171,6 +190,8 @@ def _check_options(arguments: argparse.Namespace, extension: str) -> None:
 
 
 def _tensors(source: str, key: str | None) -> Mapping[str, Tensor]:
+    if is_onnx(source):
+        return onnx_target.tensors_of(source)
     if os.path.isfile(source):
         return named_tensors(files.load(source), source, key)
     return load_folder(source)

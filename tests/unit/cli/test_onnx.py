@@ -1,4 +1,4 @@
-"""ONNX files in the commands: `tallow inspect` and `tallow run`."""
+"""ONNX files in the commands: `tallow inspect`, `tallow run` and `tallow convert`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from support.onnx_files import encoded_model, node, value
 
+import tallow as tl
 from tallow.cli import main
-from tallow.io import npz
+from tallow.io import npz, safetensors
+from tallow.models import stories
 from tallow.onnx.protobuf import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, encode
 
 
@@ -137,3 +139,39 @@ def test_run_pads_sounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["run", str(path), "--input", str(tmp_path / "tone.wav"), "--json"]) == 0
     y = np.asarray(json.loads(capsys.readouterr().out)["outputs"]["y"]["data"])
     np.testing.assert_allclose(y[0], [0.5] * 100 + [0] * 300, atol=1e-4)
+
+
+def test_convert_writes_the_weights_and_the_source(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "weights.safetensors"
+    assert main(["convert", str(path), str(out)]) == 0
+    assert [*safetensors.load(str(out))] == ["fc.weight"]
+    line = encoded_model([node("Neg", "x")], [value("x", 2)], [value("y", 2)])
+    (tmp_path / "neg.onnx").write_bytes(line)
+    assert main(["convert", str(tmp_path / "neg.onnx"), str(tmp_path / "neg.py")]) == 0
+    assert "class Model(" in (tmp_path / "neg.py").read_text()
+    assert main(["convert", str(tmp_path / "neg.onnx"), str(tmp_path / "folder/")]) == 0
+    assert (tmp_path / "folder" / "model.py").is_file()
+
+
+def test_convert_replaces_no_weights_beside_the_source(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "net.safetensors").write_bytes(b"kept")
+    assert main(["convert", str(path), str(tmp_path / "net.py")]) == 2
+    assert (tmp_path / "net.safetensors").read_bytes() == b"kept"
+
+
+def test_convert_exports_a_model(tmp_path: Path) -> None:
+    model, _ = stories.load()
+    target = tmp_path / "stories.onnx"
+    assert main(["convert", str(stories.FOLDER), str(target), "--dtype", "float32"]) == 0
+    loaded = tl.onnx.load(target)
+    assert [info.shape for info in loaded.inputs()] == [("batch", "sequence")]
+    assert loaded.output_names == ("logits",)
+    tokens = tl.tensor([[1, 5, 9], [2, 4, 8]])
+    np.testing.assert_allclose(loaded(tokens).detach().numpy(), model(tokens).detach().numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize(("source", "target"), [("net.onnx", "x.gguf"), ("a.safetensors", "x.py")])
+def test_convert_refuses_other_targets(path: Path, source: str, target: str, tmp_path: Path) -> None:
+    (tmp_path / "a.safetensors").write_bytes(b"")
+    assert main(["convert", str(tmp_path / source), str(tmp_path / target)]) == 2
+    assert not (tmp_path / target).exists()

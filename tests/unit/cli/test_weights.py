@@ -124,7 +124,7 @@ def test_models_that_llama2c_cannot_hold(
 
 def test_an_extension_that_is_not_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tl.save({"weight": tl.ones(2)}, tmp_path / "in.npz")
-    assert run("convert", tmp_path / "in.npz", tmp_path / "out.onnx") == 2
+    assert run("convert", tmp_path / "in.npz", tmp_path / "out.h5") == 2
     assert ".safetensors" in capsys.readouterr().err
 
 
@@ -327,7 +327,7 @@ def test_a_failed_conversion_leaves_no_folder(tmp_path: Path, capsys: pytest.Cap
         ("out.npz", ["--tokenizer", "tok512.bin"], "--tokenizer with a .npz file, which contains only weights"),
         ("out", ["--key", "model"], "--key applies only to files of tensors"),
         ("out.bin", ["--key", "model"], "--key applies only to files of tensors"),
-        ("out.onnx", [], "unknown extension"),
+        ("out.h5", [], "unknown extension"),
     ],
 )
 def test_options_without_an_effect_are_refused(

@@ -17,6 +17,7 @@ FIRST = {
     "chat": "prompt",
     "console": "prompt",
     "llama2c": "prompt",
+    "onnx": "run",
     "train": "train",
     "whisper": "record",
 }

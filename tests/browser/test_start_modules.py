@@ -84,6 +84,7 @@ def tell_on_the_front_page(page: Page, folder: Path) -> None:
     expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
 
 
+# The page of ONNX models is not among them: it names the part of Python that has the operators.
 ANSWERS = {
     FRONT: tell_on_the_front_page,
     "bert": compare,

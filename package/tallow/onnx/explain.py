@@ -12,7 +12,7 @@ WORDS = {
     "convolution": "batch normalizations folded into convolutions",
     "linear": "linear layers",
     "normalization": "layer and RMS normalizations",
-    "activations": "activations: gelu, silu, mish",
+    "activations": "activations: gelu, silu, hard-swish, mish",
     "attention": "attentions",
 }
 OPERATORS = "tallow.onnx.operators."

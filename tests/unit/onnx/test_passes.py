@@ -72,6 +72,18 @@ def test_other_numbers_are_no_gelu() -> None:
     assert agrees(model, x * (tl.erf(x / 1.5) + 1) * 0.5, x)
 
 
+@pytest.mark.parametrize("divided_last", [False, True])
+def test_hard_swish(divided_last: bool) -> None:
+    nodes = [call("Add", "x three", "a"), call("Clip", "a zero six", "c")]
+    nodes += [call("Mul", "x c", "m"), call("Div", "m six", "y")] if divided_last else [
+        call("Div", "c six", "d"), call("Mul", "x d", "y")
+    ]  # fmt: skip
+    model = loaded(nodes, [typed("x", "n", 4)], {"three": 3.0, "zero": 0.0, "six": 6.0})
+    x = 4 * tl.randn(3, 4)
+    assert "functional.hardswish(x)" in model.code
+    assert agrees(model, F.hardswish(x), x)
+
+
 def test_silu() -> None:
     model = loaded([call("Sigmoid", "x", "s"), call("Mul", "s x", "y")], [typed("x", "n", 4)], {})
     x = tl.randn(3, 4)

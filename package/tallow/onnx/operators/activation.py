@@ -5,6 +5,7 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import tallow as tl
@@ -71,7 +72,7 @@ def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 @operator("HardSigmoid", since=1)
 def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor:
     """Return alpha · x + beta within 0 and 1."""
-    if alpha == 1 / 6 and beta == 0.5:
+    if math.isclose(alpha, 1 / 6, rel_tol=1e-6) and beta == 0.5:
         return F.hardsigmoid(x)
     return tl.clamp(x * alpha + beta, 0, 1)
 

@@ -197,9 +197,7 @@ def where(condition: Tensor, x: Any, y: Any) -> Any:
 @operator("Clip", since=11)
 def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
     """Limit to [low, high]; where low exceeds high, the result is high."""
-    if low is not None:
-        x = tl.maximum(x, low)
-    return x if high is None else tl.minimum(x, high)
+    return x if low is None and high is None else tl.clamp(x, low, high)
 
 
 @operator("Clip", since=1, until=10)

@@ -1,4 +1,4 @@
-"""Recognize activations that exporters write as several operators: gelu, its approximation, silu, mish.
+"""Recognize activations that exporters write as several operators: gelu, its approximation, silu, hard-swish, mish.
 
 Source:  Hendrycks and Gimpel, arXiv:1606.08415; PyTorch's exporter, symbolic_opset9.py
 """
@@ -27,6 +27,9 @@ def _halved(inner: Any) -> Any:
 
 GELU, TANH_GELU = _halved(_erf), _halved(_tanh)
 SILU = x * call("sigmoid", x)
+_relu6 = call("clamp", x + number(3), number(0), number(6))
+HARD_SIGMOID = _relu6 / number(6) | _relu6 * number(1 / 6)
+HARD_SWISH = x * HARD_SIGMOID | (x * _relu6) / number(6) | x * call("hardsigmoid", x)
 MISH = x * call("tanh", call("softplus", x))
 
 
@@ -43,5 +46,7 @@ def activations(module: GraphModule) -> int:
         rewrite(module, GELU, _calls(F.gelu))
         + rewrite(module, TANH_GELU, _calls(F.gelu, approximate="tanh"))
         + rewrite(module, SILU, _calls(F.silu))
+        + rewrite(module, HARD_SWISH, _calls(F.hardswish))
+        + rewrite(module, HARD_SIGMOID, _calls(F.hardsigmoid))
         + rewrite(module, MISH, _calls(F.mish))
     )

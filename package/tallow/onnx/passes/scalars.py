@@ -24,6 +24,8 @@ def scalars(module: GraphModule) -> int:
     count = 0
     takes = {*ARITHMETIC, *COMPARISONS, tl.pow, tl.where}
     for node in module.graph.nodes:
+        if node.op == "call_function" and node.target is tl.clamp:
+            count += _limits(module, node)
         if node.op != "call_function" or node.target not in takes or node.kwargs:
             continue
         first = 1 if node.target is tl.where else 0
@@ -40,6 +42,17 @@ def scalars(module: GraphModule) -> int:
     if count:
         module.graph.eliminate_dead_code()
     return count
+
+
+def _limits(module: GraphModule, node: Node) -> int:
+    """Replace the constant limits of a clamp, unless one of them is a tensor; return how many."""
+    limits = [None if each is None else _number(module, each) for each in node.args[1:]]
+    if any(number is None and each is not None for number, each in zip(limits, node.args[1:], strict=True)):
+        return 0
+    if any(dtype_of(each) is not dtype_of(node.args[0]) for each in node.args[1:] if each is not None):
+        return 0
+    node.args = (node.args[0], *limits)
+    return sum(number is not None for number in limits)
 
 
 def _keeps_rank(constant: Node, other: Node) -> bool:

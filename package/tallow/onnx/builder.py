@@ -250,6 +250,8 @@ class Builder:
             raise CheckpointError(f"{where} lacks the attribute {', '.join(sorted(missing))}")
         if operator.takes_outputs:
             attributes["outputs"] = len(node.output)
+        if operator.takes_max_trips and self.program.max_trips is not None:
+            attributes["max_trips"] = self.program.max_trips
         return attributes
 
     # --------------------------------------------------------------------------------------- graphs within the graph

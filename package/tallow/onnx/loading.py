@@ -91,13 +91,16 @@ class OnnxModule(GraphModule):
         return next((p.dtype for p in self.parameters() if p.dtype.is_floating_point), None)
 
 
-def load(source: ModelSource, *, revision: str | None = None, token: str | None = None) -> OnnxModule:
+def load(
+    source: ModelSource, *, revision: str | None = None, token: str | None = None, max_trips: int | None = None
+) -> OnnxModule:
     """Load a model from an ONNX file, in eval mode.
 
     Args:
         source: a path, whose tensors are mapped; bytes; an open binary file; or `owner/repository:file.onnx` on the
             Hub, which is downloaded once. Files of external data are looked for in the folder of the model alone.
         revision, token: of the Hub, as in `tallow.hub.local_model`.
+        max_trips: the most iterations of a Loop; one that goes on raises an error. None allows what the file asks for.
 
     Raises:  CheckpointError if the file is truncated or malformed; UnsupportedError that lists the operators that are
              not supported, with counts; OSError if it cannot be read; HubError
@@ -115,7 +118,7 @@ def load(source: ModelSource, *, revision: str | None = None, token: str | None 
     opened = open_source(_content(source))
     model = read_model(opened)
     folder = Path(source).absolute().parent if isinstance(source, str | os.PathLike) else None
-    return module_of(model, ExternalFiles(folder), opened.name)
+    return module_of(model, ExternalFiles(folder), opened.name, max_trips)
 
 
 def _content(source: ModelSource) -> Source:
@@ -128,9 +131,9 @@ def _content(source: ModelSource) -> Source:
     return data
 
 
-def module_of(model: ModelProto, files: ExternalFiles, name: str) -> OnnxModule:
+def module_of(model: ModelProto, files: ExternalFiles, name: str, max_trips: int | None = None) -> OnnxModule:
     """Return the module of a file's messages; raises as `load`."""
-    program = Program(model, files, name)
+    program = Program(model, files, name, max_trips)
     program.refuse_unsupported()
     graph = model.graph
     assert graph is not None  # `read_model` has refused such a file

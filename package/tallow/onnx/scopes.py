@@ -25,6 +25,7 @@ class Program:
     """A file.
 
     Attributes:
+        max_trips: the most iterations of a Loop.
         opsets: domain -> version, for the graph; functions have their own.
         examples: of the values of nodes, which tell dtypes and numbers of dims.
         constants_train: whether nodes Constant hold the weights: some exporters write no initializers.
@@ -34,6 +35,7 @@ class Program:
     model: ModelProto
     files: ExternalFiles
     name: str
+    max_trips: int | None = None
     opsets: Opsets = field(init=False)
     functions: dict[FunctionKey, FunctionProto] = field(init=False)
     constants_train: bool = field(init=False)

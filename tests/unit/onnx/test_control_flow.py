@@ -124,6 +124,12 @@ def test_a_loop_without_an_end_is_refused() -> None:
         loaded(sum_up([], ""))(tl.tensor([2.0]), tl.tensor(7.0))
 
 
+def test_loops_that_go_on_after_max_trips_are_stopped() -> None:
+    raw = encode(ModelProto(graph=sum_up([tensor_proto(tl.tensor(2**62), "n")], ""), opset_import=OPSETS))
+    with pytest.raises(RuntimeError, match="goes on after 5 iterations"):
+        tl.onnx.load(raw, max_trips=5)(tl.tensor([2.0]), tl.tensor(1e9))
+
+
 def test_scan_runs_along_a_dim() -> None:
     body = graph([call("Plus", ["s", "x"], ["t"])], ["s", "x"], ["t", "t"])
     node = with_graphs("Scan", ["first", "xs"], ["last", "all"], body=body)

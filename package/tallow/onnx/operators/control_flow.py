@@ -15,7 +15,7 @@ from typing import Any
 
 import tallow as tl
 from tallow import Tensor
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, GraphError
 from tallow.onnx.operators.registry import operator
 from tallow.onnx.tensors import DTYPES
 
@@ -30,14 +30,20 @@ def if_(cond: Tensor, *, then_branch: Body, else_branch: Body, outputs: int = 1)
 
 @operator("Loop", since=1, whole=True)
 def loop(
-    trip_count: Tensor | None = None, condition: Tensor | None = None, *initial: Any, body: Body, outputs: int = 1
+    trip_count: Tensor | None = None,
+    condition: Tensor | None = None,
+    *initial: Any,
+    body: Body,
+    outputs: int = 1,
+    max_trips: int | None = None,
 ) -> Any:
     """Run a graph until it says so, or `trip_count` times.
 
     The graph takes the number of the iteration, the condition and the values that are carried along; it returns the
     condition, those values, and further ones, which are stacked over the iterations.
 
-    Raises:  ArgumentError without both a trip count and a condition: such a loop has no end
+    Raises:  ArgumentError without both a trip count and a condition: such a loop has no end; GraphError after
+             `max_trips` iterations
     """
     if trip_count is None and condition is None:
         raise ArgumentError("Loop: it has neither a trip count nor a condition, so it has no end")
@@ -48,6 +54,10 @@ def loop(
     for i in iterations:
         if not goes_on:
             break
+        if max_trips is not None and i >= max_trips:
+            raise GraphError(
+                f"Loop: it goes on after {max_trips} iterations", hint="load the model with more max_trips"
+            )
         proceed, *results = _tuple(body(tl.tensor(i), tl.tensor(goes_on), *carried))
         carried, parts = tuple(results[: len(initial)]), results[len(initial) :]
         scanned = scanned or [[] for _ in parts]

@@ -33,6 +33,7 @@ class Operator:
         attributes: the names of the attributes.
         required_attributes: those without a default.
         takes_outputs: whether the function has the keyword `outputs`, the number of outputs asked for.
+        takes_max_trips: whether it has the keyword `max_trips`, the most iterations that the caller of `load` allows.
         returns_tuple: whether its annotation says that it returns a tuple, of however many outputs.
         folds: whether known operands make the result known when the file is loaded.
     """
@@ -50,9 +51,12 @@ class Operator:
     attributes: frozenset[str]
     required_attributes: frozenset[str]
     takes_outputs: bool
+    takes_max_trips: bool
     returns_tuple: bool
     folds: bool
 
+
+GIVEN = ("outputs", "max_trips")  # keywords that are no attributes
 
 _TABLE: dict[tuple[str, str], list[Operator]] = {}
 
@@ -75,7 +79,7 @@ def operator(
     def file(function: F) -> F:
         parameters = inspect.signature(function).parameters.values()
         operands = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "outputs"]
+        keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in GIVEN]
         entry = Operator(
             domain,
             name,
@@ -89,7 +93,7 @@ def operator(
             any(p.kind is p.VAR_POSITIONAL for p in parameters),
             frozenset(p.name for p in keywords),
             frozenset(p.name for p in keywords if p.default is p.empty),
-            any(p.name == "outputs" for p in parameters),
+            *(any(p.name == given for p in parameters) for given in GIVEN),
             str(inspect.signature(function).return_annotation).startswith("tuple"),
             folds,
         )

@@ -20,7 +20,7 @@ import heapq
 import re
 import string
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -224,37 +224,51 @@ class WhisperTokenizer:
 
     def split_to_words(self, ids: Sequence[int], language: str | None) -> Words:
         """Split ids to words: at spaces and punctuation, or at every character in languages without spaces."""
-        characters = self._split_to_characters(ids)
-        if language in UNSPACED and self.is_multilingual:
-            return characters
-        words, tokens = Words([], [])
-        for piece, piece_ids in zip(*characters, strict=True):
-            is_mark = piece.strip() in string.punctuation
-            if not words or piece_ids[0] >= self.eot or piece.startswith(" ") or is_mark:
-                words.append(piece)
-                tokens.append(list(piece_ids))
-            else:
-                words[-1] += piece
-                tokens[-1] += piece_ids
-        return Words(words, tokens)
+        by_character = language in UNSPACED and self.is_multilingual
+        return split_to_words(self.decode_with_timestamps, self.eot, ids, by_character=by_character)
 
-    def _split_to_characters(self, ids: Sequence[int]) -> Words:
-        """Split ids to the shortest groups that are complete characters."""
-        full_text = self.decode_with_timestamps(ids)
-        words, tokens = Words([], [])
-        group: list[int] = []
-        position = 0
-        for token in ids:
-            group.append(token)
-            text = self.decode_with_timestamps(group)
-            # A replacement that also occurs in the full text is not an incomplete character.
-            index = text.find(UNFINISHED)
-            if index < 0 or full_text[position + index] == UNFINISHED:
-                words.append(text)
-                tokens.append(group)
-                group = []
-                position += len(text)
-        return Words(words, tokens)
+
+def split_to_words(
+    decode: Callable[[Sequence[int]], str], end: int, ids: Sequence[int], *, by_character: bool
+) -> Words:
+    """Split ids to words: at spaces and punctuation, or at every character.
+
+    Args:
+        decode: returns the text of ids.
+        end: the first id that is no text.
+    """
+    characters = _split_to_characters(decode, ids)
+    if by_character:
+        return characters
+    words, tokens = Words([], [])
+    for piece, piece_ids in zip(*characters, strict=True):
+        is_mark = piece.strip() in string.punctuation
+        if not words or piece_ids[0] >= end or piece.startswith(" ") or is_mark:
+            words.append(piece)
+            tokens.append(list(piece_ids))
+        else:
+            words[-1] += piece
+            tokens[-1] += piece_ids
+    return Words(words, tokens)
+
+
+def _split_to_characters(decode: Callable[[Sequence[int]], str], ids: Sequence[int]) -> Words:
+    """Split ids to the shortest groups that are complete characters."""
+    full_text = decode(ids)
+    words, tokens = Words([], [])
+    group: list[int] = []
+    position = 0
+    for token in ids:
+        group.append(token)
+        text = decode(group)
+        # A replacement that also occurs in the full text is not an incomplete character.
+        index = text.find(UNFINISHED)
+        if index < 0 or full_text[position + index : position + index + 1] in (UNFINISHED, ""):
+            words.append(text)
+            tokens.append(group)
+            group = []
+            position += len(text)
+    return Words(words, tokens)
 
 
 def _class_of(character: str) -> str:

@@ -69,7 +69,8 @@ def align(
         return []
     tokenizer = model.tokenizer
     start = tokenizer.sot_sequence(language, task)
-    scores_HNT, logits_NV = _attend(model, audio_SD, [*start, tokenizer.no_timestamps, *text, tokenizer.eot])
+    ids = [*start, tokenizer.no_timestamps, *text, tokenizer.eot]
+    scores_HNT, logits_NV = attend(model, audio_SD, ids, model.alignment_heads)
     logprobs = log_softmax(logits_NV[len(start) : len(start) + len(text), : tokenizer.eot])
     probabilities = np.exp(logprobs[np.arange(len(text)), list(text)])
     match_NT = _match(scores_HNT[:, :, :positions])[len(start) : -1]
@@ -86,14 +87,19 @@ def align(
     ]
 
 
-def _attend(model: Whisper, audio_SD: Tensor, tokens: list[int]) -> tuple[Floats, Floats]:
-    """Return the scores of the alignment heads (H, N, S), and the logits (N, V)."""
+def attend(
+    model: Whisper, audio_SD: Tensor, tokens: list[int], heads: Sequence[Sequence[int]]
+) -> tuple[Floats, Floats]:
+    """Return the scores of the cross-attention of some heads (H, N, S), and the logits (N, V).
+
+    Args:    heads: each (layer, head)
+    """
     with no_grad():
         heard = model.decoder.listen(audio_SD[None])
         heard.scores = []
         rows = wrap(devices.move(np.array([tokens], np.int64), audio_SD.device))
         logits = host_logits(model.logits(model.decoder(rows, heard)).array)[0]
-    scores = [host_logits(heard.scores[layer].array[0, head]) for layer, head in model.alignment_heads]
+    scores = [host_logits(heard.scores[layer].array[0, head]) for layer, head in heads]
     return np.stack(scores), logits
 
 

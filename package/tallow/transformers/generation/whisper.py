@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tallow.audio.mel import FRAMES_PER_SECOND
 from tallow.core.tensor import Tensor, wrap
@@ -20,30 +20,42 @@ from tallow.errors import ArgumentError
 from tallow.generation.processors import Logits
 from tallow.models.whisper.decoding import encode
 from tallow.models.whisper.rules import TimestampRules
-from tallow.models.whisper.segments import FRAMES_PER_TIMESTAMP, cut_places
 from tallow.models.whisper.steps import Steps
 from tallow.nn import functional as F
 from tallow.tape.modes import no_grad
 from tallow.text.languages import language_code
-from tallow.text.whisper import SECONDS_PER_TIMESTAMP
 from tallow.transformers.generation.configuration_utils import GenerationConfig
 from tallow.transformers.generation.logits_process import (
     RowProcessor,
     SuppressTokensAtBeginLogitsProcessor,
     SuppressTokensLogitsProcessor,
-    ids_of,
 )
 from tallow.transformers.generation.mixin import GenerationMixin
 from tallow.transformers.generation.requests import Request, prepared_config
-
-# Arguments of long sounds that decide whether a text is good enough, and what the next window knows.
-NOT_HERE = (
-    "prompt_condition_type",
-    "compression_ratio_threshold",
-    "logprob_threshold",
-    "no_speech_threshold",
-    "return_token_timestamps",
+from tallow.transformers.generation.whisper_quality import (
+    FIRST,
+    LOW,
+    OPTIONS,
+    mean_logprob,
+    no_speech_probability,
+    quality_of,
+    text_before,
+    token_times,
 )
+from tallow.transformers.generation.whisper_windows import (
+    Sound,
+    Text,
+    cut,
+    first_row,
+    first_time,
+    frames_of,
+    rows_of,
+    seconds_at,
+    set_temperature,
+    times_of,
+    without_end,
+)
+from tallow.transformers.modeling_outputs import BaseModelOutput
 
 
 class WhisperTimeStampLogitsProcessor(RowProcessor):
@@ -122,6 +134,12 @@ class WhisperGenerationMixin(GenerationMixin):
         prompt_ids: Tensor | None = None,
         temperature: float | Sequence[float] | None = None,
         return_segments: bool = False,
+        return_token_timestamps: bool | None = None,
+        compression_ratio_threshold: float | None = None,
+        logprob_threshold: float | None = None,
+        no_speech_threshold: float | None = None,
+        condition_on_prev_tokens: bool | None = None,
+        prompt_condition_type: str | None = None,
         attention_mask: Tensor | None = None,
         **kwargs: Any,
     ) -> Any:
@@ -134,20 +152,17 @@ class WhisperGenerationMixin(GenerationMixin):
                 as the generation config says, or that the model hears the language.
             is_multilingual: overrides the generation config.
             prompt_ids: tokens that come before the text, as of `processor.get_prompt_ids`.
-            temperature: the first of several is used.
+            temperature: one, or several that are tried until a text is good enough.
             return_segments: return a dictionary with `sequences` and the `segments` of each sound.
+            return_token_timestamps: return a dictionary with `token_timestamps` too: when each token ends, in seconds.
+            compression_ratio_threshold, logprob_threshold, no_speech_threshold, condition_on_prev_tokens,
+                prompt_condition_type: of `whisper_quality.Quality`; None means as the generation config says.
             attention_mask: (A, T), 1 for sound: frames after it are not read.
             logits_processor, kwargs: as GenerationMixin.generate
 
         Returns: ids (A, N), without the tokens before the text
         Raises:  ArgumentError for languages and tasks that the model does not have, and as GenerationMixin.generate
         """
-        asked = [name for name in NOT_HERE if kwargs.pop(name, None) not in (None, False)]
-        if kwargs.pop("condition_on_prev_tokens", None):
-            asked.append("condition_on_prev_tokens")
-        if asked:
-            hint = "use tallow.models.whisper.transcribe, which has such options"
-            raise ArgumentError(f"generate: {', '.join(asked)}", hint=hint)
         features = kwargs.pop("inputs", None) if input_features is None else input_features
         if features is None:
             raise ArgumentError("generate: no input_features", hint="pass processor(audio, ...).input_features")
@@ -156,29 +171,53 @@ class WhisperGenerationMixin(GenerationMixin):
         timestamps = _wants_timestamps(config, return_timestamps, features.shape[-1] > window)
         if is_multilingual is not None:
             config.is_multilingual = is_multilingual
+        given = dict(
+            zip(
+                OPTIONS,
+                (compression_ratio_threshold, logprob_threshold, no_speech_threshold, condition_on_prev_tokens),
+                strict=True,
+            )
+        )
+        quality = quality_of(config, temperature, given, prompt_condition_type)
         if temperature is not None:
-            first = temperature if isinstance(temperature, int | float) else temperature[0]
-            config.do_sample, config.temperature = first > 0, float(first) if first else 1.0
+            set_temperature(config, quality.temperatures[0])
         with no_grad():
             starts = self._starts(features[..., :window], config, timestamps, language, task)
             before = [] if prompt_ids is None else prompt_ids.tolist()
-            prompts = [[*before, *start] for start in starts]
             options = {**rest, "logits_processor": logits_processor}
-            if config.return_dict_in_generate and not timestamps:
-                return self._texts_of(features, config, prompts, timestamps, options)
-            lengths = _frames(features, attention_mask)
-            segments = [
-                self._segments_of(features[i : i + 1, :, :length], config, prompts[i], timestamps, options)
-                for i, length in enumerate(lengths)
+            is_dict = bool(config.return_dict_in_generate)
+            if is_dict and not timestamps and not return_token_timestamps:
+                return self._texts_of(features, config, [[*before, *start] for start in starts], timestamps, options)
+            if quality.needs_scores:
+                config.return_dict_in_generate = config.output_scores = True
+            lengths = frames_of(features, attention_mask)
+            heard = [None] * len(lengths) if attention_mask is None else to_host(attention_mask.array).sum(1).tolist()
+            sounds = [
+                Sound(
+                    features=features[i : i + 1, :, :length],
+                    start=start,
+                    before=before,
+                    quality=quality,
+                    has_times=bool(return_token_timestamps),
+                    frames=heard[i],
+                )
+                for i, (start, length) in enumerate(zip(starts, lengths, strict=True))
             ]
+            segments = [self._segments_of(each, config, timestamps, options) for each in sounds]
         rows = [[token for segment in each for token in segment["tokens"].tolist()] for each in segments]
-        sequences = _rows(rows, config.pad_token_id)
-        is_dict = return_segments or config.return_dict_in_generate
-        return {"sequences": sequences, "segments": segments} if is_dict else sequences
+        result: dict[str, Any] = {"sequences": rows_of(rows, config.pad_token_id)}
+        if return_token_timestamps:
+            result["token_timestamps"] = times_of(segments)
+        if return_segments or is_dict:
+            result["segments"] = segments
+        return result if len(result) > 1 else result["sequences"]
 
     def _open_steps(self, request: Request, copies: int, wanted: Collection[str]) -> tuple[Any, list[list[int]]]:
         is_plain = set(wanted) <= {"scores", "logits"} and not request.others and request.cache is None
         if not is_plain or request.source is None:
+            if request.source is not None and request.source.shape[-1] == self.config.d_model:
+                others = {**request.others, "encoder_outputs": BaseModelOutput(last_hidden_state=request.source)}
+                request = replace(request, source=None, others=others)  # it is encoded already
             return super()._open_steps(request, copies, wanted)
         return SpeechSteps(self, encode(self, request.source)), request.ids.tolist()  # type: ignore[arg-type]
 
@@ -218,28 +257,85 @@ class WhisperGenerationMixin(GenerationMixin):
             self.generation_config = settings
 
     def _segments_of(
+        self, sound: Sound, config: GenerationConfig, timestamps: bool, options: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Return the segments of a sound, which windows of the model's length read one after another."""
+        window, seek, segments = 2 * int(self.config.max_source_positions), 0, []
+        reads_on = bool(sound.quality.condition_on_prev_tokens)
+        while seek < sound.features.shape[-1]:
+            part = sound.features[:, :, seek : seek + window]
+            size = part.shape[-1]
+            prompt = self._prompt(sound, config, segments if reads_on else None)
+            text = self._best(F.pad(part, (0, window - size)), sound, config, prompt, timestamps, options)
+            reads_on = bool(sound.quality.condition_on_prev_tokens) and text.temperature < LOW
+            if text.is_silent:
+                seek += size
+                continue
+            frames = None if sound.frames is None else sound.frames - seek
+            times = token_times(self, text.audio[0], prompt, text.tokens, frames) if sound.has_times else None
+            found, read = cut(without_end(text.tokens, config), first_time(config, self.config.vocab_size), size)
+            place = len(prompt)
+            for start, end, ids in found:
+                segment = {"start": seconds_at(seek, start), "end": seconds_at(seek, end)}
+                segment |= {"tokens": wrap(np.array(ids, np.int64)), "idxs": (place, place + len(ids))}
+                segment["result"] = first_row(text.written, times)
+                if times is not None:
+                    own = times[place : place + len(ids)] + np.float32(seek / FRAMES_PER_SECOND)
+                    segment["token_timestamps"] = wrap(own)
+                segments.append(segment)
+                place += len(ids)
+            seek += read or size
+        return segments
+
+    def _prompt(self, sound: Sound, config: GenerationConfig, known: Sequence[Any] | None) -> list[int]:
+        """Return the tokens before the text of a window.
+
+        Args:    known: the segments before it, which it reads; None if it does not
+        """
+        is_first = sound.quality.prompt_condition_type == FIRST
+        previous = vars(config).get("prev_sot_token_id")
+        if previous is None and config.suppress_tokens is not None and len(config.suppress_tokens) > 1:
+            previous = config.suppress_tokens[-2]
+        mark = [] if previous is None else [int(previous)]
+        asked: list[Any] = []
+        if sound.before and is_first:
+            asked = [{"tokens": wrap(np.array(sound.before[int(sound.before[:1] == mark) :], np.int64))}]
+        if known is None or not (*asked, *known):
+            return [*sound.before, *sound.start]
+        first = sound.before if sound.before and not is_first else mark
+        most = int(self.config.max_target_positions) // 2 - 1
+        begin = first_time(config, self.config.vocab_size)
+        return [*text_before([*asked, *known], first, most, begin), *sound.start]
+
+    def _best(
         self,
         features: Tensor,
+        sound: Sound,
         config: GenerationConfig,
         prompt: Sequence[int],
         timestamps: bool,
         options: dict[str, Any],
-    ) -> list[dict[str, Any]]:
-        """Return the segments of a sound (1, M, T), which windows of the model's length read one after another."""
-        window, seek, segments = 2 * int(self.config.max_source_positions), 0, []
-        while seek < features.shape[-1]:
-            part = features[:, :, seek : seek + window]
-            size = part.shape[-1]
-            written = self._texts_of(F.pad(part, (0, window - size)), config, [prompt], timestamps, options)
+    ) -> Text:
+        """Return the first text of a window that is good enough, or that of the last temperature."""
+        quality = sound.quality
+        several = len(quality.temperatures) > 1 or quality.no_speech_threshold is not None or sound.has_times
+        audio = encode(self, features) if several else features  # type: ignore[arg-type]
+        silence = 0.0
+        if quality.no_speech_threshold is not None:
+            place = len(prompt) - len(sound.start)
+            silence = no_speech_probability(self, audio, prompt, place, int(config.no_timestamps_token_id) - 1)
+        for temperature in quality.temperatures:
+            own = deepcopy(config)
+            if len(quality.temperatures) > 1:
+                set_temperature(own, temperature)
+            written = self._texts_of(audio, own, [prompt], timestamps, options)
             ids = written.sequences if hasattr(written, "sequences") else written
-            tokens = _without_end(ids[0, len(prompt) :].tolist(), config)
-            found, read = _cut(tokens, _first_time(config, self.config.vocab_size), size)
-            segments += [
-                {"start": _time(seek, start), "end": _time(seek, end), "tokens": wrap(np.array(part_ids, np.int64))}
-                for start, end, part_ids in found
-            ]
-            seek += read or size
-        return segments
+            tokens = ids[0, len(prompt) :].tolist()
+            logprob = mean_logprob(written, tokens, temperature) if quality.needs_scores else None
+            is_silent = quality.is_silent(logprob, silence)
+            if is_silent or quality.is_good(tokens, logprob, int(self.config.vocab_size)):
+                break
+        return Text(written, tokens, temperature, is_silent, audio)
 
     def _starts(
         self, features: Tensor, config: GenerationConfig, timestamps: bool, language: Any, task: str | None
@@ -308,51 +404,3 @@ def _languages(entries: dict[str, Any], language: Any, batch: int) -> list[int] 
             raise ArgumentError(f"generate: the model does not know {name!r}", hint="see generation_config.lang_to_id")
         tokens.append(int(known[token]))
     return tokens
-
-
-def _frames(features: Tensor, mask: Tensor | None) -> list[int]:
-    if mask is None or features.shape[0] == 1:
-        return [features.shape[-1]] * features.shape[0]
-    return [int(length) for length in to_host(mask.array).sum(1)]
-
-
-def _first_time(config: GenerationConfig, vocab_size: int) -> int:
-    last = vars(config).get("no_timestamps_token_id")
-    return vocab_size if last is None else int(last) + 1
-
-
-def _without_end(tokens: list[int], config: GenerationConfig) -> list[int]:
-    """Return tokens without those that end a text, and the padding after it."""
-    ends = {*ids_of([] if config.eos_token_id is None else config.eos_token_id), config.pad_token_id}
-    while tokens and tokens[-1] in ends:
-        tokens = tokens[:-1]
-    return tokens
-
-
-def _cut(tokens: list[int], begin: int, size: int) -> tuple[list[tuple[float, float, list[int]]], int]:
-    """Return the segments of a window, each with its start and end in seconds, and how many frames were read."""
-    places, has_ended = cut_places(tokens, begin)
-    if not places:
-        times = [token - begin for token in tokens if token >= begin]
-        seconds = times[-1] * SECONDS_PER_TIMESTAMP if times and times[-1] else size / FRAMES_PER_SECOND
-        return [(0.0, seconds, tokens)], size
-    last = places[-1]
-    ends = [*places[:-1], last if has_ended else last + 1]
-    found = []
-    for first, end, cut in zip([0, *places], ends, places, strict=False):
-        part = tokens[first:end]
-        found.append(
-            ((part[0] - begin) * SECONDS_PER_TIMESTAMP, (tokens[cut - 1] - begin) * SECONDS_PER_TIMESTAMP, part)
-        )
-    return found, size if has_ended else (tokens[last - 1] - begin) * FRAMES_PER_TIMESTAMP
-
-
-def _time(seek: int, seconds: float) -> Tensor:
-    return wrap(np.array(seek / FRAMES_PER_SECOND + seconds, np.float64))
-
-
-def _rows(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
-    filled: npt.NDArray[np.int64] = np.full((len(rows), max(map(len, rows))), fill, np.int64)
-    for row, tokens in zip(filled, rows, strict=True):
-        row[: len(tokens)] = tokens
-    return wrap(filled)

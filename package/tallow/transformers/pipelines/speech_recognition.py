@@ -10,11 +10,14 @@ import numpy as np
 import tallow as tl
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.models.whisper.timing import APPENDED, PREPENDED, Aligned, merge_marks
-from tallow.text.languages import LANGUAGES
+from tallow.text.languages import LANGUAGES, UNSPACED, language_code
+from tallow.text.whisper import split_to_words
 from tallow.transformers.pipelines.base import ChunkPipeline
 from tallow.transformers.pipelines.generating import generation_arguments
 from tallow.transformers.pipelines.inputs import Samples, samples_of
 from tallow.transformers.pipelines.transcripts import Part, Passage, Tokens, Transcript, joined
+
+OPENING = "¡"  # begins a word too, in transformers
 
 
 class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
@@ -175,9 +178,15 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
 
     def _words(self, passage: Passage, tokens: Tokens, with_language: Any) -> list[dict[str, Any]]:
         """Return the words of a passage with their times, and punctuation as a part of them."""
-        pieces = self.model.tokenizer.split_to_words(tokens.ids, code_of(passage.language))
+        spoken = passage.language or getattr(self.tokenizer, "language", None)
+        pieces = split_to_words(
+            lambda ids: str(self.tokenizer.decode(ids, decode_with_timestamps=True)),
+            self.tokenizer.eos_token_id,
+            tokens.ids,
+            by_character=spoken is not None and language_code(spoken) in UNSPACED,
+        )
         words = [Aligned(word, list(ids), 0.0, 0.0, 1.0) for word, ids in zip(*pieces, strict=True)]
-        merge_marks(words, PREPENDED, APPENDED)
+        merge_marks(words, OPENING + PREPENDED, APPENDED)
         language = {"language": passage.language} if with_language else {}
         found, place = [], 0
         for word in words:
@@ -188,15 +197,10 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
         return found
 
 
-def code_of(language: str | None) -> str:
-    """Return the code of a language's name; English for None."""
-    return next((code for code, name in LANGUAGES.items() if name == language), "en")
-
-
 def _times(written: Mapping[str, Any], width: int) -> Any:
     """Return the times of the ends of tokens (B, T), with zeros after the last."""
     rows = written.get("token_timestamps")
-    if rows is None:
+    if "segments" in written:  # theirs begin with the sound, not with its window
         rows = [tl.cat([segment["token_timestamps"] for segment in segments]) for segments in written["segments"]]
     times = np.zeros((len(rows), width), np.float32)
     for i, row in enumerate(rows):

@@ -11,22 +11,22 @@ pytest.importorskip("onnx", reason="onnx, which checks the files, is not install
 pytest.importorskip("onnxruntime", reason="onnxruntime, the reference of these tests, is not installed")
 pytestmark = [pytest.mark.native, pytest.mark.cpu("onnxruntime computes on the CPU")]
 
-# Modules that have no form yet, and lines that decide by the values of their arguments.
-NO_FORM = "AdaptiveLogSoftmaxWithLoss CTCLoss EmbeddingBag GaussianNLLLoss LinearCrossEntropyLoss MultiLabelMarginLoss"
-NO_FORM += " MultiMarginLoss NLLLoss CrossEntropyLoss"
-BY_VALUES = (
-    "GroupNorm-4-4",
-    "max_norm",
-    "-tgt_mask=array",
+# Modules without a form in ONNX, or that decide by values; and lines of others.
+NO_FORM = "AdaptiveLogSoftmaxWithLoss CTCLoss MultiLabelMarginLoss"
+LEFT_OUT = (
+    "max_norm",  # writes to the weight
+    "-tgt_mask=array",  # a mask that is an argument is compared with the causal one
     "-mask=array",
-    "proj_size",
-    "return_indices=True",
-    "padding=1-count",
+    "proj_size",  # LSTM of ONNX has no projection
+    "AdaptiveMaxPool2d-2-return_indices",
+    "padding=1-count_include_pad=False-ceil_mode=True",  # ONNX counts another number of windows
+    "eps=0.4",  # the loss has a gradient below its lowest variance
+    "GroupNorm-4-4",  # one element for each group, which instance_norm refuses
 )
 EXPORTED = [
     pytest.param(line, id=name)
     for line, name in zip(CASES, ids(CASES), strict=True)
-    if line.name not in NO_FORM.split() and not any(part in name for part in BY_VALUES)
+    if line.name not in NO_FORM.split() and not any(part in name for part in LEFT_OUT)
 ]
 
 
@@ -45,4 +45,4 @@ def test_a_module_is_exported(line: Case) -> None:
 
 def test_most_modules_are_exported() -> None:
     names = {param.values[0].name for param in EXPORTED}
-    assert len(names) >= 120
+    assert len(names) >= 133

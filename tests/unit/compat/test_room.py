@@ -110,13 +110,22 @@ def test_files_of_a_whole_model_are_read_where_its_classes_are_permitted(torch: 
         assert torch.load(path).out_proj.weight.equal(attention.out_proj.weight)
 
 
-@pytest.mark.parametrize("path", ["onnx.export", "ao.quantization.prepare", "hub.load", "onnx.symbolic_opset9.softmax"])
+ABSENT = ["onnx.dynamo_export", "ao.quantization.prepare", "hub.load", "onnx.symbolic_opset9.softmax"]
+
+
+@pytest.mark.parametrize("path", ABSENT)
 def test_a_name_without_a_meaning_raises_where_it_is_used(torch: Any, path: str) -> None:
     value = torch
     for name in path.split("."):
         value = getattr(value, name)
     with pytest.raises(UnsupportedError, match=r"torch\..*has no such feature\n  hint: "):
         value(1, key=2)
+
+
+def test_onnx_export_is_tallows(torch: Any) -> None:
+    import tallow
+
+    assert torch.onnx.export is tallow.onnx.export
 
 
 @pytest.mark.native

@@ -75,7 +75,7 @@ class Builder:
         taken: the names of all values.
         initializers: name -> value of each constant and parameter.
         node: the node of the exported graph that is being converted.
-        results: what is known of its results: dtype and shape of each.
+        results: the dtype and the shape of each of its results.
         values: node of the exported graph -> its value.
     """
 
@@ -110,7 +110,7 @@ class Builder:
 
     @property
     def result(self) -> Value:
-        """What is known of the result of the node: its dtype and shape."""
+        """The dtype and the shape of the node's result."""
         return self.results[0]
 
     # ------------------------------------------------------------------------------------------------------- values

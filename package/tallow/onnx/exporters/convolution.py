@@ -310,6 +310,20 @@ def _(
     return g.op("Resize", input, None, None, g.ints([*g.sizes(input)[:2], *out]), **attributes)
 
 
+@exports("nn.functional.affine_grid")
+def _(g: Builder, theta: Value, size: Any, align_corners: bool | None = None) -> Value:
+    """Multiply the centres of all elements, which are constant, with the map."""
+    spatial = list(size)[2:]
+    if any(isinstance(n, Value) for n in spatial):
+        raise UnsupportedError("a grid whose sizes vary")
+    ends = [1.0 if align_corners else (n - 1) / n for n in spatial]
+    centres = [np.linspace(-e, e, n) if n > 1 else np.zeros(1) for e, n in zip(ends, spatial, strict=True)]
+    points = np.stack([*np.meshgrid(*centres, indexing="ij")[::-1], np.ones(spatial)], axis=-1)
+    base = g.cast(g.constant(points.reshape(-1, len(spatial) + 1)), theta.dtype)
+    product = g.op("MatMul", base, g.transpose(theta, [0, 2, 1]))
+    return g.reshape(product, [size[0], *spatial, len(spatial)], g.result.shape)
+
+
 @exports("grid_sample")
 def _(g: Builder, input: Value, grid: Value, mode: str, padding_mode: str, align_corners: bool) -> Value:
     names = {"bilinear": "linear", "bicubic": "cubic"} if g.opset >= 20 else {}

@@ -14,7 +14,7 @@ from tallow.onnx.exporters.registry import exports
 UNARY = {
     "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
     "bitwise_not": "BitwiseNot", "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp",
-    "floor": "Floor", "isinf": "IsInf", "isnan": "IsNaN", "linalg_det": "Det", "log": "Log", "neg": "Neg",
+    "floor": "Floor", "log": "Log", "neg": "Neg",
     "reciprocal": "Reciprocal", "sgn": "Sign", "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt",
     "tan": "Tan", "tanh": "Tanh",
 }  # fmt: skip
@@ -193,18 +193,25 @@ def _(g: Builder, input: Value) -> Value:
     return g.op("Not", g.op("Or", g.op("IsNaN", input), g.op("IsInf", input)))
 
 
-@exports("isposinf")
-def _(g: Builder, input: Value) -> Value:
-    return g.op("IsInf", input, detect_negative=0)
+def _test(operator: str, **attributes: int) -> Any:
+    def exporter(g: Builder, input: Value) -> Value:
+        if not input.dtype.is_floating_point:
+            return g.op("Not", g.op("Equal", input, input))
+        return g.op(operator, input, **attributes)
+
+    return exporter
 
 
-@exports("isneginf")
-def _(g: Builder, input: Value) -> Value:
-    return g.op("IsInf", input, detect_positive=0)
+exports("isnan")(_test("IsNaN"))
+exports("isinf")(_test("IsInf"))
+exports("isposinf")(_test("IsInf", detect_negative=0))
+exports("isneginf")(_test("IsInf", detect_positive=0))
 
 
 @exports("isclose")
 def _(g: Builder, input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8) -> Value:
+    if not input.dtype.is_floating_point:
+        input, other = g.cast(input, dtypes.float64), g.cast(other, dtypes.float64)
     limit = g.op("Add", g.op("Mul", g.op("Abs", other), rtol), atol)
     near = g.op("LessOrEqual", g.op("Abs", g.op("Sub", input, other)), limit)
     return g.op("Or", near, g.op("Equal", input, other))
@@ -325,9 +332,28 @@ def xlogy(g: Builder, input: Value, other: Value) -> Value:
 
 
 @exports("logaddexp")
-def _(g: Builder, input: Value, other: Value) -> Value:
+def logaddexp(g: Builder, input: Value, other: Value) -> Value:
+    """Return log(exp(input) + exp(other))."""
     difference = g.op("Abs", g.op("Sub", input, other))
     return g.op("Add", g.op("Max", input, other), g.op("Log", g.op("Add", g.op("Exp", g.op("Neg", difference)), 1.0)))
+
+
+@exports("logaddexp2")
+def _(g: Builder, input: Value, other: Value) -> Value:
+    powers = g.op("Pow", g.scalar(2.0, input), g.op("Neg", g.op("Abs", g.op("Sub", input, other))))
+    return g.op("Add", g.op("Max", input, other), g.op("Div", g.op("Log", g.op("Add", powers, 1.0)), math.log(2)))
+
+
+@exports("ldexp")
+def _(g: Builder, input: Value, exponent: Value) -> Value:
+    return g.op("Mul", input, g.op("Pow", g.scalar(2.0, input), g.cast(exponent, input.dtype)))
+
+
+@exports("entr")
+def _(g: Builder, input: Value) -> Value:
+    values = g.op("Neg", xlogy(g, input, input))
+    lowest = g.scalar(-math.inf, input)
+    return g.op("Where", g.op("Less", input, 0.0), lowest, values, dtype=input.dtype)
 
 
 @exports("atan2")
@@ -388,7 +414,7 @@ def _(g: Builder, input: Value, max: Value) -> Value:
 
 @exports("where")
 def _(g: Builder, condition: Value, input: Value, other: Value) -> Value:
-    return g.op("Where", g.cast(condition, dtypes.bool), input, other, dtype=input.dtype)
+    return g.op("Where", g.cast(condition, dtypes.bool), input, other, dtype=g.result.dtype)
 
 
 @exports("masked_fill")

@@ -173,6 +173,8 @@ def index_copy(g: Builder, input: Value, dim: int, index: Value, source: Value) 
 
 @exports("index_fill")
 def _(g: Builder, input: Value, dim: int, index: Value, value: Value) -> Value:
+    if not input.ndim:
+        return g.scalar(value, input)
     sizes = g.sizes(input)
     sizes[dim] = g.size(index, 0) if index.ndim else 1
     shape = [n if isinstance(n, int) else None for n in sizes]
@@ -209,9 +211,67 @@ def _replaced(g: Builder, input: Value, src: Value, dim: int, start: Any, end: A
     return g.transpose(Value(made.name, input.dtype, None), [order.index(d) for d in range(input.ndim)])
 
 
-@exports("masked_scatter", "masked_select", "nonzero_tuple", "unique", "bincount")
-def _(g: Builder, input: Value) -> Value:
-    raise UnsupportedError("a result whose shape depends on values")
+@exports("window_view")
+def _(g: Builder, input: Value, dimension: int, size: int, step: int) -> Value:
+    """Gather the elements of each window, and move them behind all other dims."""
+    dim = dimension % input.ndim
+    count = g.size(input, dim)
+    if isinstance(count, Value):
+        raise UnsupportedError("windows along a dim whose size varies")
+    places = np.arange((count - size) // step + 1)[:, None] * step + np.arange(size)
+    windows = g.op("Gather", input, g.constant(places), axis=dim)
+    rank = input.ndim + 1
+    order = [*(d for d in range(rank) if d != dim + 1), dim + 1]
+    return g.transpose(Value(windows.name, input.dtype), order)
+
+
+@exports("nn.functional.embedding_bag")
+def _(
+    g: Builder,
+    input: Value,
+    weight: Value,
+    offsets: Value | None = None,
+    max_norm: float | None = None,
+    mode: str = "mean",
+    per_sample_weights: Value | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Value:
+    """Reduce the rows of each bag (B, N); bags given by offsets become rows of a mask (B, N) over all elements."""
+    if max_norm is not None:
+        raise UnsupportedError(f"max_norm={max_norm}: the layer writes to its weight")
+    kept = g.cast(g.op("Equal", input, input), weight.dtype)
+    if padding_idx is not None:
+        rows = g.size(weight, 0)
+        kept = g.cast(g.op("Not", g.op("Equal", input, g.scalar(padding_idx % rows, input))), weight.dtype)
+    if offsets is not None:
+        kept = g.op("Mul", _bags(g, input, offsets, include_last_offset, weight.dtype), kept)
+    vectors = g.op("Gather", weight, input, axis=0)
+    wide = g.op("Unsqueeze", kept, [-1])
+    if mode == "max":
+        hidden = g.op("Equal", wide, 0.0)
+        found = g.op("Where", hidden, g.scalar(-3e38, weight), vectors, dtype=weight.dtype)
+        highest = g.op("ReduceMax", found, [1], keepdims=0)
+        return g.op("Where", g.op("Less", highest, -2e38), g.scalar(0.0, weight), highest, dtype=weight.dtype)
+    factors = wide
+    if per_sample_weights is not None:
+        factors = g.op("Mul", wide, g.op("Unsqueeze", per_sample_weights, [-1]))
+    total = g.op("ReduceSum", g.op("Mul", vectors, factors), [1], keepdims=0)
+    if mode == "sum":
+        return total
+    return g.op("Div", total, g.op("Max", g.op("ReduceSum", wide, [1], keepdims=0), 1.0))
+
+
+def _bags(g: Builder, input: Value, offsets: Value, include_last_offset: bool, dtype: dtypes.dtype) -> Value:
+    """Return which elements (N) lie in which bag (B), as numbers (B, N)."""
+    places = g.op("Range", g.constant(0), g.constant(g.size(input, 0)), g.constant(1))
+    starts = g.op("Unsqueeze", g.cast(offsets, dtypes.int64), [1])
+    begun = g.cast(g.op("GreaterOrEqual", places, starts), dtype)  # (B, N): the bag begins at or before the element
+    later = g.op("Slice", begun, [1], [END], [0])
+    if include_last_offset:
+        begun = g.op("Slice", begun, [0], [-1], [0])
+        return g.op("Sub", begun, later)  # type: ignore[no-any-return]
+    return g.op("Sub", begun, g.op("Pad", later, [0, 0, 1, 0]))  # type: ignore[no-any-return]
 
 
 @exports("searchsorted")

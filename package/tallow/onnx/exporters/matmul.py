@@ -13,7 +13,22 @@ from tallow.onnx.exporters.elementwise import scaled
 from tallow.onnx.exporters.registry import exports
 
 
-@exports("matmul", "mm", "bmm", "mv", "dot")
+@exports("mm", "bmm")
+def _(g: Builder, input: Value, mat2: Value) -> Value:
+    return g.op("MatMul", input, mat2)
+
+
+@exports("mv")
+def _(g: Builder, input: Value, vec: Value) -> Value:
+    return g.op("MatMul", input, vec)
+
+
+@exports("dot")
+def _(g: Builder, input: Value, tensor: Value) -> Value:
+    return g.op("MatMul", input, tensor)
+
+
+@exports("matmul")
 def _(g: Builder, input: Value, other: Value) -> Value:
     return g.op("MatMul", input, other)
 
@@ -35,7 +50,16 @@ def _(g: Builder, input: Value, mat1: Value, mat2: Value, beta: float = 1, alpha
     return plus_product(g, input, mat1, mat2, beta, alpha)
 
 
-@exports("addmv", "baddbmm")
+@exports("addmv")
+def _(g: Builder, input: Value, mat: Value, vec: Value, beta: float = 1, alpha: float = 1) -> Value:
+    return plus_product(g, input, mat, vec, beta, alpha)
+
+
+@exports("baddbmm")
+def _(g: Builder, input: Value, batch1: Value, batch2: Value, beta: float = 1, alpha: float = 1) -> Value:
+    return plus_product(g, input, batch1, batch2, beta, alpha)
+
+
 def plus_product(g: Builder, input: Value, first: Value, second: Value, beta: float = 1, alpha: float = 1) -> Value:
     """Return β input + α first @ second."""
     product = scaled(g, g.op("MatMul", first, second), alpha)
@@ -46,6 +70,11 @@ def plus_product(g: Builder, input: Value, first: Value, second: Value, beta: fl
 def _(g: Builder, input: Value, batch1: Value, batch2: Value, beta: float = 1, alpha: float = 1) -> Value:
     product = scaled(g, g.op("ReduceSum", g.op("MatMul", batch1, batch2), [0], keepdims=0), alpha)
     return product if beta == 0 else g.op("Add", scaled(g, input, beta), product)
+
+
+@exports("linalg_det")
+def _(g: Builder, A: Value) -> Value:
+    return g.op("Det", A)
 
 
 @exports("outer")
@@ -67,7 +96,7 @@ def _(g: Builder, input1: Value, input2: Value, weight: Value, bias: Value | Non
 
 
 @exports("einsum")
-def _(g: Builder, equation: Any, *operands: Any) -> Value:
+def _(g: Builder, equation: Any, operands: Any) -> Value:
     values = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     if not isinstance(equation, str):
         raise UnsupportedError("einsum with lists of numbers in place of an equation")

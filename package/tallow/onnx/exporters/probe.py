@@ -1,4 +1,4 @@
-"""What is known of the values of an exported program: dtypes, shapes, the sizes that vary, and constants."""
+"""Facts about the values of an exported program: dtypes, shapes, the sizes that vary, and constants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_FOLDED = 1 << 22  # bytes of a constant that the export computes; a larger 
 
 @dataclass
 class Known:
-    """What is known of the value of a node.
+    """Facts about the value of a node.
 
     Attributes:
         tensors: dtype and shape of each tensor that the value is or has; None for a size that varies.

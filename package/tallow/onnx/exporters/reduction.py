@@ -7,7 +7,10 @@ from typing import Any
 from tallow import dtypes
 from tallow.errors import UnsupportedError
 from tallow.onnx.exporters.builder import Builder, Value
+from tallow.onnx.exporters.elementwise import logaddexp
 from tallow.onnx.exporters.registry import exports
+
+MOST_PARTS = 64  # of a dim that is summed part by part
 
 
 def _dims(input: Value, dim: Any) -> list[int] | None:
@@ -106,7 +109,10 @@ def _(g: Builder, input: Value, dim: Any, keepdim: bool = False) -> Value:
 
 
 @exports("linalg_vector_norm")
-def _(g: Builder, x: Value, ord: float = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Value:
+def linalg_vector_norm(
+    g: Builder, x: Value, ord: float = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None
+) -> Value:
+    """Return the norm of vectors along dims."""
     x = x if dtype is None else g.cast(x, dtypes.as_dtype(dtype))
     if ord in (1, 2):
         return reduced(g, f"ReduceL{int(ord)}", x, dim, keepdim)
@@ -221,6 +227,15 @@ def _(g: Builder, input: Value, dim: int, dtype: Any = None) -> Value:
 
 @exports("logcumsumexp")
 def _(g: Builder, input: Value, dim: int) -> Value:
-    highest = reduced(g, "ReduceMax", input, dim, True)
-    total = g.op("CumSum", g.op("Exp", g.op("Sub", input, highest)), g.constant(dim))
-    return g.op("Add", g.op("Log", total), highest)
+    """Return the logarithm of sums of exponentials, relative to the greatest element so far."""
+    size = g.size(input, dim) if input.ndim else 1
+    if not input.ndim:
+        return input
+    if isinstance(size, Value) or size > MOST_PARTS:
+        raise UnsupportedError("a dim whose size varies, or is large")
+    parts = g.op("Split", input, axis=dim, num_outputs=size, outputs=size) if size > 1 else (input,)
+    sums = [parts[0]]
+    for part in parts[1:]:
+        sums.append(logaddexp(g, sums[-1], part))
+    made: Value = g.op("Concat", *sums, axis=dim) if size > 1 else input
+    return made

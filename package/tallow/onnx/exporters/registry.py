@@ -61,7 +61,10 @@ def op_of(target: Any) -> Op | None:
 def name_of(target: Any) -> str:
     """Return the name under which the exporter of a node's target is registered."""
     op = op_of(target)
-    return qualified_name(target).removeprefix("tallow.") if op is None else op.name
+    if op is not None:
+        return op.name
+    name = qualified_name(target)
+    return name.removeprefix("tallow.") if "." in name else f"builtins.{name}"
 
 
 @cache

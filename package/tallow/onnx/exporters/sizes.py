@@ -110,7 +110,7 @@ def _rounded(operator: str) -> Any:
     return exporter
 
 
-for _name, _operator in {"math.floor": "Floor", "math.ceil": "Ceil", "round": "Round"}.items():
+for _name, _operator in {"math.floor": "Floor", "math.ceil": "Ceil", "builtins.round": "Round"}.items():
     exports(_name)(_rounded(_operator))
 
 

@@ -29,7 +29,8 @@ def negative_log_likelihood_loss(
     Shapes:  x (B, C, *), target (B, *)
     """
     ignored = _IGNORED if ignore_index is None else ignore_index
-    return F.nll_loss(x, target.to(tl.int64), weight, ignore_index=ignored, reduction=reduction)
+    fixed = None if weight is None else weight.detach()
+    return F.nll_loss(x, target.to(tl.int64), fixed, ignore_index=ignored, reduction=reduction)
 
 
 @operator("SoftmaxCrossEntropyLoss", since=12)
@@ -44,5 +45,6 @@ def softmax_cross_entropy_loss(
 ) -> Any:
     """Return the cross entropy of labels; a second output holds the log-probabilities."""
     ignored = _IGNORED if ignore_index is None else ignore_index
-    loss = F.cross_entropy(scores, labels.to(tl.int64), weights, ignore_index=ignored, reduction=reduction)
+    fixed = None if weights is None else weights.detach()
+    loss = F.cross_entropy(scores, labels.to(tl.int64), fixed, ignore_index=ignored, reduction=reduction)
     return (loss, tl.log_softmax(scores, 1)) if outputs > 1 else loss

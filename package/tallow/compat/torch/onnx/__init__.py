@@ -1,4 +1,4 @@
-"""torch.onnx: export to ONNX, which tallow does not have. Names can be imported; what would export raises."""
+"""torch.onnx: `export` is that of `tallow.onnx`. Names of the older exporter can be imported; a call of one raises."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import Any
 
 from tallow.compat.absent import absent
+from tallow.onnx import ONNXProgram, export
 
 __all__ = [
     "ExportOptions",
@@ -24,7 +25,7 @@ __all__ = [
     "unregister_custom_op_symbolic",
 ]
 
-_HINT = "torch.export.save writes the graph of a module; PyTorch exports its weights to ONNX"
+_HINT = "call torch.onnx.export, which returns an ONNXProgram"
 TensorProtoDataType = IntEnum(
     "TensorProtoDataType",
     "UNDEFINED FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64 COMPLEX64 COMPLEX128 "
@@ -39,15 +40,13 @@ class OnnxExporterError(RuntimeError):
     """An error of an export."""
 
 
-export = absent("torch.onnx.export", _HINT)
 dynamo_export = absent("torch.onnx.dynamo_export", _HINT)
-ONNXProgram = absent("torch.onnx.ONNXProgram", _HINT)
 ExportOptions = absent("torch.onnx.ExportOptions", _HINT)
 select_model_mode_for_export = absent("torch.onnx.select_model_mode_for_export", _HINT)
 
 
 def is_in_onnx_export() -> bool:
-    """Return False: nothing is exported."""
+    """Return False: an export of tallow records a module's ordinary calls."""
     return False
 
 

@@ -1,0 +1,246 @@
+"""Export to ONNX files: names, sizes that vary, weights in a second file, opsets, and what is refused."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tallow as tl
+from tallow import nn
+from tallow.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from tallow.export import Dim
+from tallow.export import export as export_program
+from tallow.onnx.exporters import program as programs
+from tallow.onnx.protobuf import DataType, read_model
+
+
+class Function(nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def mlp() -> nn.Sequential:
+    tl.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 2))
+
+
+def written(model: Any, *args: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    tl.onnx.export(model, args, file, **options)
+    return file.getvalue()
+
+
+def operators(file: bytes) -> list[str]:
+    graph = read_model(file).graph
+    assert graph is not None
+    return [node.op_type for node in graph.node]
+
+
+def shapes(values: Any) -> list[tuple[str, list[Any]]]:
+    return [(v.name, [d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim]) for v in values]
+
+
+def test_a_module_becomes_operators_with_its_parameters_by_name() -> None:
+    file = written(mlp(), tl.randn(4, 3), input_names=["x"], output_names=["y"])
+    graph = read_model(file).graph
+    assert graph is not None
+    assert operators(file) == ["Gemm", "Relu", "Gemm"]
+    assert [t.name for t in graph.initializer] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    assert shapes(graph.input) == [("x", [4, 3])]
+    assert shapes(graph.output) == [("y", [4, 2])]
+    assert graph.input[0].type.tensor_type.elem_type == DataType.FLOAT
+
+
+def test_a_loaded_file_computes_the_same() -> None:
+    model, x = mlp(), tl.randn(4, 3)
+    tl.testing.assert_close(tl.onnx.load(written(model, x))(x), model(x))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"dynamic_shapes": ({0: "batch"},)},
+        {"dynamic_shapes": {"input": {0: Dim("batch")}}},
+        {"dynamic_axes": {"x": {0: "batch"}, "y": {0: "batch"}}},
+    ],
+)
+def test_sizes_vary_by_name_from_an_example_of_one(sizes: dict[str, Any]) -> None:
+    model = mlp()
+    file = written(model, tl.randn(1, 3), input_names=["x"], output_names=["y"], **sizes)
+    graph = read_model(file).graph
+    assert graph is not None
+    assert shapes([*graph.input, *graph.output]) == [("x", ["batch", 3]), ("y", ["batch", 2])]
+    x = tl.randn(5, 3)
+    tl.testing.assert_close(tl.onnx.load(file)(x), model(x))
+
+
+def test_a_list_of_dims_gets_names() -> None:
+    file = written(mlp(), tl.randn(4, 3), input_names=["x"], dynamic_axes={"x": [0]})
+    graph = read_model(file).graph
+    assert graph is not None
+    assert shapes(graph.input) == [("x", ["x_dynamic_axes_1", 3])]
+
+
+def test_arithmetic_with_sizes_is_part_of_the_graph() -> None:
+    def windows(x: tl.Tensor) -> tl.Tensor:
+        n = x.shape[0]
+        return x[: n - n % 2].reshape(n // 2, 2, -1).sum(1) + tl.arange(n // 2, dtype=x.dtype).unsqueeze(1)
+
+    model = Function(windows)
+    loaded = tl.onnx.load(written(model, tl.randn(6, 4), dynamic_shapes={"args": ({0: "n"},)}))
+    for n in (4, 7):
+        x = tl.randn(n, 4)
+        tl.testing.assert_close(loaded(x), model(x))
+
+
+def test_large_weights_lie_in_a_second_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x, path = nn.Linear(64, 32), tl.randn(2, 64), tmp_path / "net.onnx"
+    tl.onnx.export(model, (x,), path)
+    assert (tmp_path / "net.onnx.data").stat().st_size == 64 * 32 * 4
+    assert path.stat().st_size < 64 * 32 * 4
+    tl.testing.assert_close(tl.onnx.load(path)(x), model(x))
+    tl.onnx.export(model, (x,), tmp_path / "one.onnx", external_data=False)
+    assert not (tmp_path / "one.onnx.data").exists()
+    monkeypatch.setattr(programs, "LARGEST", 1000)
+    tl.onnx.export(model, (x,), tmp_path / "large.onnx", external_data=False)
+    assert (tmp_path / "large.onnx.data").exists()
+    with pytest.raises(UnsupportedError, match="at most 2 GiB"):
+        written(model, x)
+
+
+def test_weights_may_be_left_out_or_be_inputs() -> None:
+    x = tl.randn(2, 3)
+    without = read_model(written(nn.Linear(3, 2), x, export_params=False, keep_initializers_as_inputs=True)).graph
+    assert without is not None
+    assert not without.initializer
+    assert [v.name for v in without.input] == ["input_1", "weight", "bias"]
+
+
+def test_the_mode_is_evaluation_and_is_put_back() -> None:
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout())
+    assert operators(written(model, tl.randn(4, 3))) == ["BatchNormalization"]
+    assert model.training
+    assert model[0].num_batches_tracked == 0
+
+
+def test_tied_weights_are_one_tensor() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(5, 4)
+            self.head = nn.Linear(4, 5, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, ids: tl.Tensor) -> tl.Tensor:
+            return self.head(self.table(ids))
+
+    graph = read_model(written(Tied(), tl.tensor([1, 2]))).graph
+    assert graph is not None
+    assert [t.name for t in graph.initializer] == ["table.weight"]
+
+
+def test_an_input_that_is_an_output_is_copied() -> None:
+    file = written(Function(lambda x: (x, x + 1, x)), tl.ones(2), output_names=["a", "b", "c"])
+    assert sorted(operators(file)) == ["Add", "Identity", "Identity"]
+    a, b, c = tl.onnx.load(file)(tl.ones(2))
+    assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 1], [2, 2], [1, 1])
+
+
+@pytest.mark.parametrize("opset", [18, 20, 21, 23, 24, 26])
+def test_newer_opsets_have_operators_of_their_own(opset: int) -> None:
+    model, x = nn.Sequential(nn.GroupNorm(2, 4), nn.GELU(), nn.RMSNorm(4), nn.SiLU()), tl.randn(2, 4, 4)
+    file = written(model, x, opset_version=opset)
+    names = set(operators(file))
+    assert ("Gelu" in names) == (opset >= 20)
+    assert ("GroupNormalization" in names) == (opset >= 21)
+    assert ("RMSNormalization" in names) == (opset >= 23)
+    assert ("Swish" in names) == (opset >= 24)
+    tl.testing.assert_close(tl.onnx.load(file)(x), model(x), rtol=1e-5, atol=1e-5)
+
+
+def test_a_program_is_exported_too() -> None:
+    model, x = mlp(), tl.randn(4, 3)
+    program = tl.onnx.export(export_program(model, (x,)))
+    assert program is not None
+    file = io.BytesIO()
+    program.save(file)
+    tl.testing.assert_close(tl.onnx.load(file.getvalue())(x), model(x))
+
+
+def test_a_loaded_model_is_exported_again() -> None:
+    model, x = mlp(), tl.randn(4, 3)
+    again = tl.onnx.load(written(tl.onnx.load(written(model, x)), x, output_names=["y"]))
+    assert again.output_names == ("y",)
+    tl.testing.assert_close(again(x), model(x))
+
+
+def test_verify_loads_the_file() -> None:
+    assert written(mlp(), tl.randn(4, 3), verify=True)
+
+
+def test_everything_without_a_form_is_named_at_once() -> None:
+    def forward(x: tl.Tensor) -> Any:
+        return tl.erfinv(x) + tl.erfinv(x + 0.1) + tl.lgamma(x)
+
+    with pytest.raises(UnsupportedError, match=r"2 x erfinv \(.*\n.*1 x lgamma \("):
+        written(Function(forward), tl.rand(3))
+
+
+def test_an_argument_without_a_form_is_named() -> None:
+    with pytest.raises(UnsupportedError, match=r"isclose: equal_nan=True"):
+        written(Function(lambda x: tl.isclose(x, x, equal_nan=True)), tl.rand(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"opset_version": 9}, UnsupportedError, "18 to 26"),
+        ({"report": True}, UnsupportedError, "report"),
+        ({"custom_opsets": {"mine": 1}}, UnsupportedError, "custom_opsets"),
+        ({"input_names": ["a", "b"]}, ArgumentError, "2 input_names for 1"),
+        ({"output_names": ["a", "b"]}, ArgumentError, "2 output_names for 1"),
+        ({"dynamic_axes": {"z": {0: "n"}}}, ArgumentError, "called 'z'"),
+        ({"dynamo": False, "dynamic_shapes": ({0: "n"},)}, ArgumentError, "dynamic_axes"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        written(mlp(), tl.randn(2, 3), **options)
+
+
+def test_what_is_no_module_and_no_tuple_is_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match="expected a Module"):
+        tl.onnx.export(lambda x: x, (tl.ones(2),))
+    with pytest.raises(ArgumentTypeError, match="args must be a tuple"):
+        tl.onnx.export(mlp(), [tl.ones(2, 3)])
+
+
+def test_buffers_that_change_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="running_mean"):
+        written(nn.BatchNorm1d(3), tl.randn(4, 3), training=2)
+
+
+def test_the_older_call_returns_nothing() -> None:
+    assert tl.onnx.export(mlp(), (tl.randn(2, 3),), io.BytesIO(), dynamo=False) is None
+
+
+def test_unused_optimizations_warn() -> None:
+    with pytest.warns(UserWarning, match="do_constant_folding"):
+        written(mlp(), tl.randn(2, 3), do_constant_folding=False)
+
+
+def test_own_exporters_come_first() -> None:
+    def doubled(g: Any, input: Any) -> Any:
+        return g.op("Add", input, input)
+
+    file = written(Function(tl.erfinv), tl.rand(3), custom_translation_table={tl.erfinv: doubled})
+    assert operators(file) == ["Add"]

@@ -129,7 +129,7 @@ def test_numbers_and_two_inputs(runner: Runner) -> None:
     assert runner.run().table("y") == [["0", "1"], ["4", "5"], ["8", "9"]]
     page.get_by_test_id("numbers-b").fill("1")
     page.get_by_test_id("run").click()
-    runner.fails_with("b: 1 numbers, but 2 are 2")
+    runner.fails_with("The input b has 1 numbers; its dims are 2")
 
 
 def test_a_file_with_missing_operators_is_drawn_and_says_which(runner: Runner) -> None:

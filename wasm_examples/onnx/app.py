@@ -122,10 +122,12 @@ class Demo:
         try:
             numbers = np.array([float(word) for word in text.replace(",", " ").split()])
         except ValueError as error:
-            raise ArgumentError(f"{name}: {error}", hint="write numbers, with spaces or commas between them") from None
-        if numbers.size != (wanted := int(np.prod(dims, dtype=np.float64))):
             raise ArgumentError(
-                f"{name}: {numbers.size} numbers, but {' x '.join(map(str, dims))} are {wanted}",
+                f"the input {name}: {error}", hint="write numbers, with spaces or commas between them"
+            ) from None
+        if numbers.size != np.prod(dims, dtype=np.float64):
+            raise ArgumentError(
+                f"the input {name} has {numbers.size} numbers; its dims are {' x '.join(map(str, dims))}",
                 hint="write as many, or change the dims",
             )
         self._values[name] = from_array(numbers.reshape(dims), info)

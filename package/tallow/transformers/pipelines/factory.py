@@ -5,8 +5,9 @@ from __future__ import annotations
 from os import PathLike, fspath
 from typing import Any
 
-from tallow.errors import ArgumentError, CheckpointError, TallowWarning, warn
+from tallow.errors import ArgumentError, CheckpointError, TallowWarning, UnsupportedError, warn
 from tallow.lazy_names import import_name
+from tallow.transformers.onnx_models import BY_AUTO, onnx_file
 from tallow.transformers.pipelines import built_in
 from tallow.transformers.pipelines.tasks import TASKS, Task, task_named, task_of
 from tallow.transformers.without_effect import Neutral, effective
@@ -136,6 +137,13 @@ def loaded(auto: str, source: str, options: dict[str, Any]) -> Any:
 def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) -> Any:
     """Return the model of a task, by the first of its classes that can load it.  Raises: as `from_pretrained`"""
     *others, last = task.models
+    if (file := onnx_file(source)) is not None:
+        if last not in BY_AUTO:
+            raise UnsupportedError(
+                f"{source} has a model in ONNX only, which {last} does not load", hint="load weights"
+            )
+        name = file.relative_to(source).as_posix()
+        return BY_AUTO[last].from_pretrained(source, config=config, file_name=name, **options)
     for auto in others:
         try:
             return loaded(auto, source, {"config": config, **options})

@@ -1,0 +1,180 @@
+"""Models in ONNX files with transformers' inputs and results, by the names of the package optimum.
+
+    model = ORTModelForSequenceClassification.from_pretrained(folder)
+    model(**tokenizer("a text", return_tensors="pt")).logits
+
+A folder has a config.json, and the model in `onnx/model.onnx`, as the repositories for transformers.js have it, or in
+`model.onnx`.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import tallow as tl
+from tallow import nn
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
+from tallow.hub import local_file, local_settings
+from tallow.io.model_folder import has_weights
+from tallow.onnx.loading import OnnxModule, load
+from tallow.transformers import modeling_outputs as results
+from tallow.transformers.configuration import AutoConfig
+from tallow.transformers.without_effect import Neutral, effective
+
+FOLDER = "onnx"
+FILES = (f"{FOLDER}/model.onnx", "model.onnx", f"{FOLDER}/model_quantized.onnx", "model_quantized.onnx")
+# What chooses among the engines of ONNX Runtime; there is one here.
+NEUTRAL: Neutral = {
+    "provider": (None, "CPUExecutionProvider"),
+    "export": (None, False),
+    **dict.fromkeys(("session_options", "provider_options", "use_io_binding", "trust_remote_code"), (None, False)),
+}
+
+
+def onnx_file(folder: str | PathLike[str]) -> Path | None:
+    """Return the ONNX file of a folder that has no weights of another kind; None if there is none."""
+    path = Path(folder)
+    if not path.is_dir() or has_weights(path):
+        return None
+    return next((path / file for file in FILES if (path / file).is_file()), None)
+
+
+class ORTModel(nn.Module):
+    """A model of an ONNX file.
+
+    Args:
+        model: the module of the file.
+        config: of transformers.
+
+    Attributes:
+        output: the class of the results, whose fields are the file's outputs.
+    """
+
+    output: ClassVar[Any] = results.BaseModelOutput
+    main_input_name = "input_ids"
+
+    def __init__(self, model: OnnxModule, config: Any = None) -> None:
+        super().__init__()
+        self.model = model
+        self.config = config
+        self.name_or_path = ""
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | PathLike[str],
+        *,
+        config: Any = None,
+        file_name: str | None = None,
+        subfolder: str = "",
+        revision: str | None = None,
+        token: str | None = None,
+        dtype: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Load a model from a folder or a repository of the Hub.
+
+        Args:
+            file_name: of the ONNX file; by default `model.onnx`, or `model_quantized.onnx` if there is no other, in the
+                folder `onnx` or at the top.
+            subfolder: of the file.
+            dtype: of the weights; None and "auto" mean those of the file.
+            provider, session_options, ...: of ONNX Runtime; values that would change results are refused.
+
+        Raises:  CheckpointError if there is no such file; HubError; as `tallow.onnx.load`
+        """
+        if unknown := effective("from_pretrained", options, NEUTRAL):
+            raise ArgumentTypeError(f"from_pretrained got an unexpected argument {next(iter(unknown))!r}")
+        wanted = [str(Path(subfolder) / (file_name or "model.onnx"))] if file_name or subfolder else list(FILES)
+        hub = {"revision": revision, "token": token}
+        if Path(name).is_dir():
+            folder = Path(name)
+            file = next((folder / each for each in wanted if (folder / each).is_file()), None)
+            if file is None:
+                raise CheckpointError(f"{folder} has none of {', '.join(wanted)}", hint="pass file_name=")
+        else:
+            folder = local_settings(str(name), **hub)
+            file = local_file(str(name), wanted[0], [f"{wanted[0]}_data", f"{wanted[0]}.data"], **hub)
+        model = load(file)
+        if dtype not in (None, "auto"):
+            model.to(getattr(tl, dtype) if isinstance(dtype, str) else dtype)
+        made = cls(model, config if config is not None else AutoConfig.from_pretrained(folder))
+        made.name_or_path = str(name)
+        return made.eval()
+
+    def forward(self, **inputs: Any) -> Any:
+        """Run the model. Inputs that the file lacks are left out. A missing mask is ones, missing segments are zeros.
+
+        Raises:  ArgumentError for an input that is missing; as `OnnxModule`
+        """
+        given: dict[str, Any] = {}
+        like = next((value for name, value in inputs.items() if value is not None), None)
+        for info in self.model.inputs():
+            value = inputs.get(info.name)
+            if value is None and like is not None and info.name in ("attention_mask", "token_type_ids"):
+                value = tl.ones_like(like) if info.name == "attention_mask" else tl.zeros_like(like)
+            if value is None:
+                raise ArgumentError(f"the model needs {info.name}", hint=f"pass {', '.join(self.model.input_names)}")
+            given[info.name] = value.to(info.dtype) if info.dtype is not None and _is_whole(value) else value
+        outputs = self.model(**given)
+        named = zip(self.model.output_names, outputs if isinstance(outputs, tuple) else (outputs,), strict=True)
+        fields = self.output.__dataclass_fields__
+        found = {name: value for name, value in named if name in fields}
+        if not found:  # a file whose outputs have names of their own: the first one is the main result
+            first = outputs[0] if isinstance(outputs, tuple) else outputs
+            found = {next(each for each in fields if each != "loss"): first}
+        return self.output(**found)
+
+
+def _is_whole(value: Any) -> bool:
+    return not value.dtype.is_floating_point
+
+
+class ORTModelForFeatureExtraction(ORTModel):
+    """Vectors of tokens: `last_hidden_state`, and `pooler_output` if the file has it."""
+
+    output = results.BaseModelOutputWithPooling
+
+
+class ORTModelForSequenceClassification(ORTModel):
+    """Labels of texts: `logits`."""
+
+    output = results.SequenceClassifierOutput
+
+
+class ORTModelForTokenClassification(ORTModel):
+    """Labels of tokens: `logits`."""
+
+    output = results.TokenClassifierOutput
+
+
+class ORTModelForMaskedLM(ORTModel):
+    """Tokens for masks: `logits`."""
+
+    output = results.MaskedLMOutput
+
+
+class ORTModelForQuestionAnswering(ORTModel):
+    """Spans of answers: `start_logits` and `end_logits`."""
+
+    output = results.QuestionAnsweringModelOutput
+
+
+class ORTModelForImageClassification(ORTModel):
+    """Labels of pictures: `logits`."""
+
+    output = results.ImageClassifierOutput
+    main_input_name = "pixel_values"
+
+
+# By the Auto class that loads the same task's models.
+BY_AUTO: dict[str, type[ORTModel]] = {
+    "AutoModel": ORTModelForFeatureExtraction,
+    "AutoModelForSequenceClassification": ORTModelForSequenceClassification,
+    "AutoModelForTokenClassification": ORTModelForTokenClassification,
+    "AutoModelForMaskedLM": ORTModelForMaskedLM,
+    "AutoModelForQuestionAnswering": ORTModelForQuestionAnswering,
+    "AutoModelForImageClassification": ORTModelForImageClassification,
+}

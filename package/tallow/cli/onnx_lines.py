@@ -12,7 +12,7 @@ MOST_LAYERS = 60  # in the text; --json has all
 
 
 def lines(summary: OnnxContents) -> Iterator[str]:
-    """Yield the operator sets, inputs, outputs, operators, the sizes of layers, and what is quantised."""
+    """Yield the operator sets, inputs, outputs, operators, sizes of layers, what is quantised and what is missing."""
     yield f"opset   {', '.join(f'{escaped_line(domain)} {version}' for domain, version in summary.opsets.items())}"
     yield from _table("inputs", _values(summary.inputs))
     yield from _table("outputs", _values(summary.outputs))
@@ -22,6 +22,7 @@ def lines(summary: OnnxContents) -> Iterator[str]:
     if more := len(summary.layers) - len(shown):
         yield f"  and {more:,} more; --json lists all"
     yield from _table("quantised", _counts(summary.quantisation))
+    yield from _table("not supported", _counts(summary.unsupported))
 
 
 def _values(values: Sequence[Value]) -> list[tuple[str, str]]:

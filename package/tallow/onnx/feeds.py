@@ -5,7 +5,7 @@ A file gives an input's dtype and dims, and says nothing about what it holds; th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, TypeAlias, get_args
@@ -105,11 +105,13 @@ def from_picture(
         raise ShapeError(f"{info.name}: a picture of {height} x {width}, expected {dims.height} x {dims.width}")
     if scale not in SCALES or order not in ORDERS:
         raise ArgumentError(f"{scale!r}, {order!r}", hint=f"scales are {', '.join(SCALES)}; orders {', '.join(ORDERS)}")
-    values = pixels_HWC.astype(np.float32)
+    values: npt.NDArray[Any] = pixels_HWC.astype(np.float32)
     if dims.channels == 1:
         values = values @ LUMINANCE
         values = values[..., None]
-    mean, deviation = (MEAN, DEVIATION) if dims.channels == 3 else (MEAN.mean(), DEVIATION.mean())
+    mean, deviation = (
+        (MEAN, DEVIATION) if dims.channels == 3 else (MEAN.mean(keepdims=True), DEVIATION.mean(keepdims=True))
+    )
     if scale == "imagenet":
         values = (values / 255 - mean) / deviation
     elif scale != "bytes":
@@ -159,7 +161,7 @@ def filled(info: ValueInfo, dims: Sequence[int], fill: str, seed: int = 0) -> Te
     count = prod(dims)
     if not 0 <= count <= MOST_VALUES:
         raise ArgumentError(f"{info.name}: {count:,} values", hint=f"at most {MOST_VALUES:,}")
-    makers = {
+    makers: dict[str, Callable[[], npt.NDArray[Any]]] = {
         "random": lambda: np.random.default_rng(seed).random(count, np.float32),
         "zeros": lambda: np.zeros(count, np.float32),
         "ones": lambda: np.ones(count, np.float32),

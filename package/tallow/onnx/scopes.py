@@ -73,8 +73,8 @@ class Program:
         """Return the function of the file that a node calls, or None."""
         return self.functions.get((_domain(node.domain), node.op_type, node.overload))
 
-    def refuse_unsupported(self) -> None:
-        """Raise UnsupportedError that lists all operators that are missing, with counts."""
+    def unsupported(self) -> Counter[str]:
+        """Return the operators that are missing, with counts."""
         missing: Counter[str] = Counter()
         assert self.model.graph is not None
         seen: set[int] = set()
@@ -89,7 +89,11 @@ class Program:
                         left.append((function.node, self.opsets_in(function)))
                 elif node.op_type != CONSTANT and operator_of(node, opsets) is None:
                     missing[_shown(node)] += 1
-        if missing:
+        return missing
+
+    def refuse_unsupported(self) -> None:
+        """Raise UnsupportedError that lists all operators that are missing, with counts."""
+        if missing := self.unsupported():
             listed = ", ".join(f"{name} ({count})" for name, count in missing.most_common())
             raise UnsupportedError(f"{self.name} uses operators that are not supported: {listed:.2000}")
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tallow.errors import CheckpointError, UnsupportedError
 from tallow.io.contents import Contents, Entry
 from tallow.io.source import Source
+from tallow.onnx import operators as _operators  # noqa: F401 - fills the table of operators
 from tallow.onnx.protobuf import (
     EXTERNAL,
     DataType,
@@ -23,6 +25,8 @@ from tallow.onnx.protobuf import (
     ValueInfoProto,
     read_model,
 )
+from tallow.onnx.scopes import Program
+from tallow.onnx.tensors import ExternalFiles
 
 SUFFIX = ".onnx"
 LARGE = 1024  # bytes of a tensor in a Constant node that count as weights
@@ -59,6 +63,7 @@ class OnnxContents(Contents):
             subgraphs and functions.
         layers: bytes of the weights of each layer, in the order of the nodes that read them.
         quantisation: how many nodes compute with quantised values, by a description of how.
+        unsupported: how many nodes call each operator that `tallow.onnx.load` lacks; or why it reads none of them.
     """
 
     opsets: dict[str, int]
@@ -67,6 +72,7 @@ class OnnxContents(Contents):
     operators: dict[str, int]
     layers: dict[str, int]
     quantisation: dict[str, int]
+    unsupported: dict[str, int]
 
 
 def is_onnx(path: str | os.PathLike[str]) -> bool:
@@ -105,6 +111,7 @@ def contents_of(model: ModelProto) -> OnnxContents:
         dict(Counter(operator_name(node) for node in nodes).most_common()),
         _layers(graph, tensors),
         dict(Counter(_quantised(graph, nodes)).most_common()),
+        _unsupported(model),
     )
 
 
@@ -130,6 +137,13 @@ def dtype_name(number: int) -> str:
     except ValueError:
         return f"dtype {number}"
     return OTHER_NAMES.get(name, name.lower())
+
+
+def _unsupported(model: ModelProto) -> dict[str, int]:
+    try:
+        return dict(Program(model, ExternalFiles(None), "the file").unsupported().most_common())
+    except (UnsupportedError, CheckpointError) as error:  # such as an opset from the future
+        return {str(error).partition("\n")[0]: 1}
 
 
 def _tensors(graph: GraphProto) -> Iterator[Entry]:

@@ -108,3 +108,10 @@ def test_other_files_are_refused() -> None:
         contents(b"<!doctype html>")
     assert is_onnx("a/B.ONNX")
     assert not is_onnx("a.onnx/weights.bin")
+
+
+def test_operators_that_are_missing_are_counted() -> None:
+    inner = AttributeProto(name="then_branch", type=5, g=GraphProto(node=[node("Frobnicate", "x")]))
+    branch = NodeProto(input=["c"], output=["z"], op_type="If", attribute=[inner])
+    nodes = [branch, node("Frobnicate", "x"), node("Fold", "x", domain="com.example"), node("Relu", "x")]
+    assert contents(model(*nodes, weights=[])).unsupported == {"Frobnicate": 2, "com.example.Fold": 1}

@@ -15,7 +15,7 @@ from tallow.models.gguf import models as gguf_models
 from tallow.models.pretrained import PretrainedModel
 
 
-class AutoModel:
+class AutoModel(loading.FromPretrained):
     """Loads a folder with the class of its architecture.
 
     Example:
@@ -23,34 +23,27 @@ class AutoModel:
         model = AutoModel.from_pretrained("Qwen/Qwen3-0.6B-GGUF:Qwen3-0.6B-Q8_0.gguf")
     """
 
-    @staticmethod
-    def from_pretrained(
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        gguf_file: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-        strict: bool = False,
-    ) -> Any:
+    locate = staticmethod(local_model)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *args: Any, gguf_file: str | None = None, **options: Any) -> Any:
         """Load a local Hugging Face folder, a Hub repository, or a GGUF file, as the model its config names.
 
         Args:
             name: as in the models' own `from_pretrained`; or a GGUF file, local or `owner/repository:file.gguf`.
-            dtype: as in the models' own; for a GGUF file, None means float32, and on the CPU matrices that stay as in
-                the file if they are quantised or in half precision, for inference.
-            quant: quantise the matrices, as `PretrainedModel.quantize`: "int8", for example. None leaves those of a
-                folder in floats. Matrices of a GGUF file that are quantised already stay as they are.
+            args, options: as in the models' own. For a GGUF file, dtype None means float32, and on the CPU matrices
+                that stay as in the file if they are quantised or in half precision, for inference; with `quant`,
+                matrices that are quantised already stay as they are; it has no `config.json`, as `strict` needs.
             gguf_file: a GGUF file in the folder or repository, as in transformers.
-            strict: as in the models' own; a GGUF file has no `config.json`.
 
         Raises:  CheckpointError for an architecture that tallow does not have, and as the model's own
         """
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
-        path = loading.find(name, device, quant, local_model, revision=revision, token=token)
+        return super().from_pretrained(name, *args, **options)
+
+    @classmethod
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Any:
         if path.is_file():
             return loading.quantized(gguf_models.load(path, dtype, device), quant, dtype)
         return loading.read(model_class(path), path, dtype, device, quant, strict)

@@ -1,8 +1,8 @@
 """Load a model: find its files, read the config, build it without memory, fill it, and quantise it.
 
-`load` takes a name, `read` a folder, `assemble` the tensors of any checkpoint; a GGUF file, whose tensors are read one
-at a time after the model is built, calls `build` and `fill`. A class states what is special about its checkpoints by
-the methods of PretrainedModel that are called here: `from_file`, `read_folder`, `parts_of`, `tied_weights`,
+`FromPretrained` takes a name, `read` a folder, `assemble` the tensors of any checkpoint; a GGUF file, whose tensors are
+read one at a time after the model is built, calls `build` and `fill`. A class states what is special about its
+checkpoints by the methods of PretrainedModel that are called here: `read_folder`, `parts_of`, `tied_weights`,
 `config_with`, `is_superfluous`, `adapt` and `check_weights`.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from tallow import devices, dtypes
-from tallow.errors import CheckpointError, TallowWarning, warn
+from tallow.errors import ArgumentTypeError, CheckpointError, TallowWarning, warn
 from tallow.hub import local_folder
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models.config import CONFIG
@@ -32,30 +32,54 @@ Part = TypeVar("Part", bound=Module)
 LEGACY = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}  # of TensorFlow's checkpoints
 
 
-def load(
-    kind: type[M], name: str | Path, dtype: Any, device: Any, quant: str | None, strict: bool, **repository: Any
-) -> M:
-    """Load a folder, a Hub repository or a file; arguments and errors as `PretrainedModel.from_pretrained`."""
-    path = Path(name).expanduser()
-    if path.is_file():
-        check_quant(quant, device)
-        if (model := kind.from_file(path, dtype, device)) is not None:
-            model.folder = path.parent
-            return quantized(model, quant, dtype)
-    return read(kind, find(name, device, quant, **repository), dtype, device, quant, strict)
+class FromPretrained:
+    """Gives a class `from_pretrained`, which finds the files of a model; the class reads them by `read_path`.
 
-
-def find(
-    name: str | Path, device: Any, quant: str | None, locate: Callable[..., Path] = local_folder, **repository: Any
-) -> Path:
-    """Return the path of a model on this machine. Errors of `quant` come before a download.
-
-    Args:  locate: `local_folder` for folders alone, or `local_model` for files too
-
-    Raises:  ArgumentError; as `locate`
+    Attributes:
+        locate: finds a folder by its name: `local_folder`, or `local_model`, which finds GGUF files too.
+        load_options: the names of further arguments, which `read_path` takes.
     """
-    check_quant(quant, device)
-    return locate(name, **repository)
+
+    locate: ClassVar[Callable[..., Path]] = staticmethod(local_folder)
+    load_options: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        dtype: Any = None,
+        device: Any = None,
+        *,
+        quant: str | None = None,
+        revision: str | None = None,
+        token: str | None = None,
+        strict: bool = False,
+        **options: Any,
+    ) -> Self:
+        """Load a local folder or a repository of the Hub, with its weights in one file or in shards.
+
+        Args:
+            name: a folder, or `owner/repository`.
+            dtype: of the parameters; None means as in the file, or with `quant` float32.
+            quant: quantise the matrices, as `PretrainedModel.quantize`; None leaves them in floats.
+            revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
+            strict: refuse a `config.json` with entries that the model does not know. By default a TallowWarning names
+                them, and only those that are known to change the output of other models are refused.
+            options: of the class, such as the labels of an ImageClassifier.
+
+        Raises:  CheckpointError for a folder of another kind, or that lists every missing, unexpected or wrongly shaped
+                 tensor; ArgumentTypeError for an option that the class has not; TokenizerError, MissingPackageError,
+                 HubError; as `PretrainedModel.quantize`
+        """
+        if unknown := sorted(options.keys() - cls.load_options):
+            raise ArgumentTypeError(f"{cls.__name__}.from_pretrained() has no argument {', '.join(unknown)}")
+        check_quant(quant, device)  # before a download
+        return cls.read_path(cls.locate(name, revision=revision, token=token), dtype, device, quant, strict, **options)
+
+    @classmethod
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Self:
+        """Load what `locate` has found; arguments and errors as `from_pretrained`."""
+        raise NotImplementedError
 
 
 def read(

@@ -85,7 +85,7 @@ class SpanLogits(NamedTuple):
     end: Tensor
 
 
-class PretrainedModel(Module):
+class PretrainedModel(Module, loading.FromPretrained):
     """The base of models that load Hugging Face folders.
 
     The constructor of a subclass takes a config, a device and a dtype; on device "meta" parameters take no memory.
@@ -111,35 +111,8 @@ class PretrainedModel(Module):
         self.config = config
 
     @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-        strict: bool = False,
-    ) -> Self:
-        """Load a local Hugging Face folder or a Hub repository: `config.json`, and weights in one file or in shards.
-
-        Args:
-            name: a folder, or `owner/repository`.
-            dtype: of the parameters; None means as in the file, or with `quant` float32.
-            quant: quantise the matrices, as `quantize`; None leaves them in floats.
-            revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
-            strict: refuse a `config.json` with entries that the model does not know. By default a TallowWarning names
-                them, and only those that are known to change the output of other models are refused.
-
-        Raises:  CheckpointError that lists every missing, unexpected or wrongly shaped tensor; HubError; as `quantize`
-        """
-        return loading.load(cls, name, dtype, device, quant, strict, revision=revision, token=token)
-
-    @classmethod
-    def from_file(cls, path: Path, dtype: Any, device: Any) -> Self | None:
-        """Load a model from a single file, for `from_pretrained`; None for a class that has no such files."""
-        return None
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Self:
+        return loading.read(cls, path, dtype, device, quant, strict)
 
     @staticmethod
     def read_folder(folder: Path) -> Mapping[str, Any]:

@@ -7,8 +7,6 @@ import pytest
 from support.small_encoder import small_encoder
 
 from tallow.errors import ArgumentError
-from tallow.models import loading
-from tallow.models.encoders import sentence
 from tallow.models.encoders.sentence import SentenceEncoder
 from tallow.models.encoders.sparse_encoder import SparseEncoder
 from tallow.models.encoders.text_classifier import TextClassifier
@@ -30,8 +28,7 @@ def test_an_unknown_quant_is_refused_before_a_download(
     def download(*args: object, **options: object) -> None:
         raise AssertionError("a download")
 
-    monkeypatch.setattr(sentence, "local_model", download)
-    monkeypatch.setattr(loading.find, "__defaults__", (download,))  # of `locate`
+    monkeypatch.setattr(kind, "locate", staticmethod(download))
     with pytest.raises(ArgumentError, match="quant='q9'"):
         kind.from_pretrained("owner/model", quant="q9")
 

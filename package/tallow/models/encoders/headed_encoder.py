@@ -14,7 +14,7 @@ from tallow.models.text_batches import TextBatches, length_limit
 from tallow.text.tokenizer import Tokenizer
 
 
-class HeadedEncoder(TextBatches):
+class HeadedEncoder(TextBatches, loading.FromPretrained):
     """An encoder with a head, and its tokenizer.
 
     Attributes:
@@ -32,32 +32,15 @@ class HeadedEncoder(TextBatches):
         super().__init__(tokenizer, model, max_length, lowercase=lowercase)
 
     @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-        strict: bool = False,
-    ) -> Self:
-        """Load the folder of a model of this kind.
-
-        Args:    as in `SentenceEncoder.from_pretrained`
-        Raises:  CheckpointError for a folder of another kind; ArgumentError for an unknown `quant`; TokenizerError,
-                 MissingPackageError, HubError
-        """
-        folder = loading.find(name, device, quant, revision=revision, token=token)
-        kind = model_class(folder)
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Self:
+        kind = model_class(path)
         if not issubclass(kind, cls.kinds):
-            raise CheckpointError(f"{folder}: {kind.__name__} {cls.lacks}", hint=cls.choose)
-        options = cls.options_of(folder)
-        model = loading.read(kind, folder, dtype, device, quant, strict)
-        tokenizer = Tokenizer.from_pretrained(folder)
+            raise CheckpointError(f"{path}: {kind.__name__} {cls.lacks}", hint=cls.choose)
+        options = cls.options_of(path)
+        model = loading.read(kind, path, dtype, device, quant, strict)
+        tokenizer = Tokenizer.from_pretrained(path)
         most = int(getattr(model, model.base_model_prefix).context_length)
-        _, texts = text_config(folder)
+        _, texts = text_config(path)
         limit = length_limit(texts.get("max_seq_length"), tokenizer, most)
         return cls(tokenizer, model, max_length=limit, lowercase=texts.get("do_lower_case") is True, **options)
 

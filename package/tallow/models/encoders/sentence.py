@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch, Tokenizer
 
 
-class SentenceEncoder(TextBatches):
+class SentenceEncoder(TextBatches, loading.FromPretrained):
     """Maps texts with similar meaning to nearby vectors.
 
     Args:
@@ -66,6 +66,8 @@ class SentenceEncoder(TextBatches):
         vectors = encoder.encode(["A cat sleeps.", "A kitten naps.", "The bank is closed."])
         vectors @ vectors.T
     """
+
+    locate = staticmethod(local_model)
 
     def __init__(
         self,
@@ -89,29 +91,7 @@ class SentenceEncoder(TextBatches):
         self._marks = not isinstance(model, StaticEmbedding)  # special tokens, which only an encoder makes use of
 
     @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-        strict: bool = False,
-    ) -> SentenceEncoder:
-        """Load a sentence-transformers folder; or an encoder's folder, with mean pooling.
-
-        Args:
-            name: a folder, or `owner/repository` of the Hub.
-            dtype: of the model; None means as in the file, or with `quant` float32.
-            quant: quantise the matrices of the transformer, as `PretrainedModel.quantize`; None leaves them in floats.
-            revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
-            strict: as `PretrainedModel.from_pretrained`; a GGUF file has no `config.json`.
-
-        Raises:  CheckpointError, TokenizerError, MissingPackageError, HubError; as `PretrainedModel.quantize`
-        """
-        path = loading.find(name, device, quant, local_model, revision=revision, token=token)
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Self:
         if path.is_file():
             encoder = cls.from_gguf(path, dtype, device)
             loading.quantized(encoder.model, quant, dtype)
@@ -119,7 +99,7 @@ class SentenceEncoder(TextBatches):
         return cls.assemble(path, load_folder, dtype, device, quant, strict=strict)
 
     @classmethod
-    def from_gguf(cls, source: Source, dtype: Any = None, device: Any = None) -> SentenceEncoder:
+    def from_gguf(cls, source: Source, dtype: Any = None, device: Any = None) -> Self:
         """Load the encoder, or the decoder for embeddings, of a GGUF file. Files do not say whether vectors are
         normalized; `encode` has an option.
 
@@ -147,7 +127,7 @@ class SentenceEncoder(TextBatches):
         quant: str | None = None,
         *,
         strict: bool = False,
-    ) -> SentenceEncoder:
+    ) -> Self:
         """Build the encoder that the JSON files of a folder describe, with weights that may be stored elsewhere.
 
         Args:

@@ -30,7 +30,7 @@ CLASSIFIERS = (ViTForImageClassification, Dinov2ForImageClassification)
 TEMPLATE = "This is a photo of {}."
 
 
-class ImageEncoder:
+class ImageEncoder(loading.FromPretrained):
     """Maps similar images to nearby vectors; and with a CLIP, texts to vectors near those of images they describe.
 
     Args:
@@ -53,35 +53,14 @@ class ImageEncoder:
         self.tokenizer = tokenizer
 
     @classmethod
-    def from_pretrained(
-        cls,
-        name: str | Path,
-        dtype: Any = None,
-        device: Any = None,
-        *,
-        quant: str | None = None,
-        revision: str | None = None,
-        token: str | None = None,
-        strict: bool = False,
-        **options: Any,
-    ) -> Self:
-        """Load the folder of a ViT, DINOv2 or CLIP, with its `preprocessor_config.json`.
-
-        Args:
-            dtype, device, quant, revision, token, strict: as in `SentenceEncoder.from_pretrained`.
-            options: of the constructor.
-
-        Raises:  CheckpointError for a folder of another kind; TokenizerError, MissingPackageError, HubError; as
-                 `PretrainedModel.quantize`, and as the constructor
-        """
-        folder = loading.find(name, device, quant, revision=revision, token=token)
-        kind = model_class(folder)
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool, **options: Any) -> Self:
+        kind = model_class(path)
         if kind not in cls.kinds:
             names = ", ".join(each.__name__ for each in cls.kinds)
-            raise CheckpointError(f"{folder}: {cls.__name__} does not take a {kind.__name__}", hint=f"it takes {names}")
-        processor = ImageProcessor.from_pretrained(folder)
-        tokenizer = Tokenizer.from_pretrained(folder) if kind is CLIPModel else None
-        model = loading.read(kind, folder, dtype, device, quant, strict)
+            raise CheckpointError(f"{path}: {cls.__name__} does not take a {kind.__name__}", hint=f"it takes {names}")
+        processor = ImageProcessor.from_pretrained(path)
+        tokenizer = Tokenizer.from_pretrained(path) if kind is CLIPModel else None
+        model = loading.read(kind, path, dtype, device, quant, strict)
         return cls(processor, model, tokenizer, **options)
 
     def encode(self, images: Image | Sequence[Image], *, batch_size: int = 8, normalize: bool = False) -> Vectors:
@@ -161,6 +140,7 @@ class ImageClassifier(ImageEncoder):
     """
 
     kinds = (*CLASSIFIERS, CLIPModel)
+    load_options = frozenset(("labels", "template"))
 
     def __init__(
         self,

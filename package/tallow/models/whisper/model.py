@@ -27,6 +27,7 @@ from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
 from tallow.fused.explanation import LayerReport
 from tallow.fused.steps import CrossDecodeStep, cross_backend
 from tallow.fused.weights import affine, matrix
+from tallow.hub import local_folder
 from tallow.io.source import Source, open_source
 from tallow.kernels.blocks.cross_decode_block import CrossDecodeBlock
 from tallow.models import loading
@@ -289,9 +290,19 @@ class Whisper(PretrainedModel):
         self.proj_out = None if tied else Linear(config.d_model, config.vocab_size, False, device, dtype)
         self.reset_parameters()
 
+    @staticmethod
+    def locate(name: str | Path, **repository: Any) -> Path:
+        """Find a folder, or a file for `from_single_file`."""
+        path = Path(name).expanduser()
+        return path if path.is_file() else local_folder(name, **repository)
+
     @classmethod
-    def from_file(cls, path: Path, dtype: Any, device: Any) -> Self:
-        return cls.from_single_file(path, dtype, device)
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Self:
+        if path.is_dir():
+            return super().read_path(path, dtype, device, quant, strict)
+        model = cls.from_single_file(path, dtype, device)
+        model.folder = path.parent
+        return loading.quantized(model, quant, dtype)
 
     @classmethod
     def from_single_file(cls, source: Source, dtype: Any = None, device: Any = None) -> Self:

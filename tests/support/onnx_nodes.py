@@ -53,11 +53,17 @@ def check_node(
     compared: Sequence[int] | None = None,
     domain: str = "com.microsoft",
     weights: Sequence[int] = (),
+    distance: float | None = None,
     rtol: float = 1e-5,
     atol: float = 1e-6,
     **attributes: Any,
 ) -> None:
-    """Compare a node's outputs with onnxruntime's: dtypes, shapes and values."""
+    """Compare a node's outputs with onnxruntime's: dtypes, shapes and values.
+
+    Args:
+        compared: the numbers of the outputs that are compared; by default all.
+        distance: compare the norm of the difference with that of the output, instead of each element.
+    """
     content = node_model(name, inputs, outputs, domain, attributes, weights)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -77,6 +83,8 @@ def check_node(
         assert found.shape == wanted.shape
         if wanted.dtype == object:
             assert found.tolist() == wanted.tolist()
+        elif distance is not None:
+            assert np.linalg.norm(found - wanted) <= distance * np.linalg.norm(wanted)
         else:
             assert found.dtype == wanted.dtype
             np.testing.assert_allclose(found.astype(np.float64), wanted.astype(np.float64), rtol, atol)

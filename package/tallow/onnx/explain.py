@@ -10,6 +10,7 @@ from tallow.fx.node import Node
 WORDS = {
     "scalars": "constants that are numbers in the code",
     "convolution": "batch normalizations folded into convolutions",
+    "quantized": "products on the kernels for quantized weights",
     "linear": "linear layers",
     "normalization": "layer and RMS normalizations",
     "activations": "activations: gelu, silu, hard-swish, mish",

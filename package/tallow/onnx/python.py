@@ -13,6 +13,7 @@ from tallow.fx.graph_module import GraphModule
 from tallow.fx.names import find, qualified_name
 from tallow.io import safetensors
 from tallow.io.atomic import atomic_write
+from tallow.nn.block_layers import BlockLinear
 
 HEADER = '''"""A model that was loaded from an ONNX file.
 
@@ -40,6 +41,15 @@ def _put(module, path, value):
         module.register_buffer(name, value)
 
 '''
+BLOCKS = """
+def _blocks(shape, format, in_features):
+    \"\"\"Return a layer with quantized weights, which the file of tensors has.\"\"\"
+    empty = tallow.zeros(shape, dtype=tallow.uint8).numpy()
+    return tallow.nn.block_layers.BlockLinear(
+        tallow.kernels.quantized.block_matrix.BlockMatrix(empty, format), in_features=in_features
+    )
+
+"""
 INIT = """
 class {name}(tallow.nn.Module):
     BUFFERS = {buffers!r}
@@ -73,12 +83,22 @@ def write_python(module: GraphModule, path: Path, name: str = "Model") -> None:
     for each in graphs:
         parts.append(f"\nclass {names[each]}(tallow.nn.Module):\n{_indented(code[each].src)}\n")
     held = "".join(f"        _put(self, {each!r}, {names[each]}())\n" for each in graphs)
+    layers = {each: child for each, child in module.named_modules() if isinstance(child, BlockLinear)}
+    held += "".join(f"        _put(self, {each!r}, {_blocks_source(child)})\n" for each, child in layers.items())
+    if layers:
+        parts.insert(1, BLOCKS)
     buffers = tuple(each for each, _ in module.named_buffers(remove_duplicate=False))
     parts.append(INIT.format(name=name, graphs=held, buffers=buffers) + _indented(code[""].src))
     tensors = {each: value for each, value in module.state_dict(keep_vars=False).items() if isinstance(value, Tensor)}
     safetensors.save(tensors, weights)
     with atomic_write(path) as file:
         file.write("".join(parts).encode())
+
+
+def _blocks_source(layer: BlockLinear) -> str:
+    """Return the expression of a layer whose blocks are in the file of tensors."""
+    stored = layer.stored
+    return f"_blocks({tuple(stored.blocks.shape)}, {stored.format!r}, {layer.in_features})"
 
 
 def _indented(source: str) -> str:

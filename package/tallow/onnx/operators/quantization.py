@@ -87,7 +87,7 @@ def shifted(x: Tensor, zero_point: Tensor | None, axis: int = 1, block_size: int
     return wide - spread(zero_point, x, axis, block_size).to(wide.dtype)
 
 
-@operator("DynamicQuantizeLinear", since=11)
+@operator("DynamicQuantizeLinear", since=11, whole=True)
 def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return `x` in uint8, with the scale and the zero point that its range and zero need."""
     low, high = tl.clamp(tl.amin(x), max=0.0), tl.clamp(tl.amax(x), min=0.0)

@@ -12,10 +12,12 @@ from tallow.onnx.passes.attention import attention
 from tallow.onnx.passes.convolution import convolution
 from tallow.onnx.passes.linear import linear
 from tallow.onnx.passes.normalization import normalization
+from tallow.onnx.passes.quantized import quantized
 from tallow.onnx.passes.scalars import scalars
 
 # In the order in which they run: later ones match what earlier ones make.
 PASSES: tuple[Callable[[GraphModule], int], ...] = (
+    quantized,
     scalars,
     convolution,
     linear,
@@ -39,7 +41,7 @@ def clean(module: GraphModule) -> dict[str, int]:
 
 def _drop_unused(module: GraphModule) -> None:
     """Remove the tensors that no node reads any more."""
-    used = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
+    used = {str(node.target) for node in module.graph.nodes if node.op in ("get_attr", "call_module")}
     graphs = tuple(f"{path}." for path in used if isinstance(at_path(module, path), Module))
     for path, _ in [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]:
         if path not in used and not path.startswith(graphs):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +20,7 @@ from tallow.extras import install_command
 from tallow.kernels import register_provider, run
 
 
+@cache  # programs ask again and again whether there is a GPU
 def packages() -> str:
     """Return a hint: the commands that install or update the dependencies of the CUDA path."""
     cuda12, cuda13 = (

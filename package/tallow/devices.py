@@ -261,6 +261,11 @@ def get_backend(type: str) -> Backend:
     return _BY_TYPE[type]
 
 
+def is_loaded(type: str) -> bool:
+    """Return whether the backend of a device type has been used, and so may have work."""
+    return type in _BY_TYPE
+
+
 def available(type: str) -> Backend | None:
     """Return the backend of a device type; None if its library or hardware is missing."""
     try:

@@ -39,7 +39,7 @@ from tallow import cuda
 from tallow.core.tensor import Tensor
 from tallow.cuda.streams import Stream, current_stream, default_stream
 from tallow.cuda.streams import stream as use_stream
-from tallow.devices import get_backend
+from tallow.devices import get_backend, is_loaded
 from tallow.errors import ArgumentError, DeviceError, GraphError, ShapeError, TallowError
 from tallow.nn.module import Module
 from tallow.tape.modes import mode, no_grad
@@ -68,8 +68,8 @@ def graph_pool_handle() -> Any:
 
 
 def is_current_stream_capturing() -> bool:
-    """Return whether ops are captured in a graph now."""
-    return bool(_cuda().get_current_stream().is_capturing())
+    """Return whether ops are captured in a graph now. Programs ask at every step, also where there is no GPU."""
+    return is_loaded("cuda") and bool(_cuda().get_current_stream().is_capturing())
 
 
 class CUDAGraph:

@@ -37,3 +37,10 @@ def test_one_seed_serves_all_devices() -> None:
     first = tl.rand(3)
     tl.manual_seed(7)
     assert tl.rand(3).tolist() == first.tolist()
+
+
+def test_asking_for_a_capture_loads_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs ask at every step, such as transformers' `generate`."""
+    monkeypatch.setattr("tallow.cuda.graphs.is_loaded", lambda type: False)
+    monkeypatch.setattr("tallow.cuda.graphs.get_backend", lambda type: pytest.fail("asked for the backend"))
+    assert not tl.cuda.is_current_stream_capturing()

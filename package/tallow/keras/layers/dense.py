@@ -16,6 +16,7 @@ from tallow.keras.layers.input_spec import InputSpec
 from tallow.keras.layers.layer import Layer
 from tallow.keras.shapes import Shape
 from tallow.keras.symbolic import KerasTensor
+from tallow.tape.modes import mode
 
 
 class Dense(Affine):
@@ -106,7 +107,11 @@ class Embedding(Layer):
 
     def call(self, x: Tensor) -> Tensor:
         indices = x.to(tl.int64) if x.dtype is not tl.int64 else x
-        if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < self.input_dim:
+        if (
+            mode.tracer is None
+            and indices.numel()
+            and not 0 <= int(indices.min()) <= int(indices.max()) < self.input_dim
+        ):
             raise ArgumentError(
                 f"{self.name}: indices from {int(indices.min())} to {int(indices.max())}; "
                 f"input_dim={self.input_dim} has rows 0 to {self.input_dim - 1}",

@@ -119,7 +119,7 @@ class Conversion:
                 made = self._converted(node, name)
         except UnsupportedError as error:
             self._fail(node, f"{name}: {error}" if name in EXPORTERS else name)
-            made = tuple(results) if known.is_tuple else (results or [None])[0]
+            made = tuple(results) if known.is_tuple else next(iter(results), None)
         if isinstance(made, Value) and results and not known.is_tuple:
             made = self._described(made, results[0])
         elif isinstance(made, tuple) and results:

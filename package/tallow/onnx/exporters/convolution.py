@@ -291,7 +291,7 @@ def _(
         raise UnsupportedError(f"mode={mode!r}")
     kind = "asymmetric" if mode == "nearest" else "align_corners" if align_corners else "half_pixel"
     kind = "pytorch_half_pixel" if kind == "half_pixel" and mode != "nearest-exact" and not antialias else kind
-    attributes = {
+    attributes: dict[str, Any] = {
         "mode": MODES[mode],
         "coordinate_transformation_mode": kind,
         "nearest_mode": ("floor" if mode == "nearest" else "round_prefer_ceil") if MODES[mode] == "nearest" else None,

@@ -53,9 +53,10 @@ def declared(
     Raises:  ArgumentError for a name in `dynamic_axes` that is neither an input nor an output
     """
     dims: dict[str, Dim] = {}
-    if dynamic_shapes is not None:
-        return _named(dynamic_shapes, dims)
     arguments = _Arguments(model, args, kwargs)
+    if dynamic_shapes is not None:
+        shapes = _named(dynamic_shapes, dims)
+        return {"args": shapes} if _is_by_argument(shapes, arguments, args) else shapes
     tensors = [i for i, (_, leaf) in enumerate(arguments.leaves) if isinstance(leaf, Tensor)]
     entries: list[Any] = [None] * len(arguments.leaves)
     for place, index in enumerate(tensors):
@@ -67,6 +68,14 @@ def declared(
     if not any(entries):
         return None
     return {name.lstrip("*"): unflatten(spec, entries.__getitem__) for name, spec in arguments.specs.items()}
+
+
+def _is_by_argument(shapes: Any, arguments: _Arguments, args: tuple[Any, ...]) -> bool:
+    """Return whether there is an entry for each of `*args`, as if they had names of their own."""
+    names = list(arguments.specs)
+    if names != ["*args"] or not isinstance(shapes, list | tuple) or len(shapes) != len(args):
+        return False
+    return all(x is None or (isinstance(x, dict) and all(isinstance(d, Dim) for d in x.values())) for x in shapes)
 
 
 def _dim(name: str, dims: dict[str, Dim]) -> Dim:

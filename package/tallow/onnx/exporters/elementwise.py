@@ -193,7 +193,7 @@ def _(g: Builder, input: Value) -> Value:
     return g.op("Not", g.op("Or", g.op("IsNaN", input), g.op("IsInf", input)))
 
 
-def _test(operator: str, **attributes: int) -> Any:
+def _test(operator: str, **attributes: Any) -> Any:
     def exporter(g: Builder, input: Value) -> Value:
         if not input.dtype.is_floating_point:
             return g.op("Not", g.op("Equal", input, input))

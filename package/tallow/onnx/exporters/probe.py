@@ -79,8 +79,9 @@ def probe(program: ExportedProgram, arguments: list[Any]) -> dict[str, Known]:
             continue
         for name, one in known.items():
             for (_, shape), (_, second) in zip(one.tensors, other[name].tensors, strict=True):
-                one.sizes.append(list(zip(shape, second, strict=True)))
-                shape[:] = [n if n == m else None for n, m in one.sizes[-1]]
+                pairs: list[tuple[Any, Any]] = list(zip(shape, second, strict=True))
+                one.sizes.append(pairs)
+                shape[:] = [n if n == m else None for n, m in pairs]
         return known
     raise TraceError("onnx.export: the program runs at the sizes of the example only") from failure
 

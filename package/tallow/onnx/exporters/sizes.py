@@ -95,7 +95,7 @@ def _(g: Builder, a: Any) -> Value:
 
 @exports("_operator.pos")
 def _(g: Builder, a: Any) -> Value:
-    return a  # type: ignore[no-any-return]
+    return a
 
 
 @exports("_operator.abs")

@@ -28,9 +28,9 @@ LAYERS = (
         *("generation", "hub", "jit", "testing"),
     ),
     ("models",),
-    ("peft", "serving", "training"),
+    ("peft", "training"),
     ("tallow",),
-    ("keras", "onnx", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
+    ("keras", "onnx", "serving", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 
@@ -102,6 +102,7 @@ AROUND = {
     "tallow.serving.http.large_json": "starlette",
     "tallow.serving.http.metrics": "prometheus_client",
     "tallow.serving.http.middleware": "starlette",
+    "tallow.serving.http.open_inference": "starlette",
     "tallow.serving.http.openapi": "starlette",
     "tallow.serving.http.origins": "starlette",
     "tallow.serving.http.pages": "starlette",

@@ -106,7 +106,7 @@ class Demo:
 
     def give_sound(self, name: str, samples: npt.NDArray[np.int16]) -> None:
         """Set an input to a sound of 16 kHz."""
-        self._values[name] = from_sound(np.asarray(samples).astype(np.float32) / 32768, self._info(name))
+        self._values[name] = from_sound(np.asarray(samples).astype(np.float32) / np.float32(32768), self._info(name))
 
     def give_text(self, name: str, text: str) -> None:
         """Set an input of strings to one text."""
@@ -243,7 +243,7 @@ def _loaded(files: dict[str, npt.NDArray[np.uint8]]) -> OnnxModule:
         return load(Opened(files[MODEL], "the file"))
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
-            (Path(folder) / Path(name).name).write_bytes(data)
+            (Path(folder) / Path(name).name).write_bytes(data.tobytes())
         return load(Path(folder) / MODEL)
 
 

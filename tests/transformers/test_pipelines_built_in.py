@@ -108,6 +108,9 @@ def test_stories_and_speech_of_the_package() -> None:
     pytest.importorskip("soundfile")
     found = hear(str(samples / "timer.flac"), return_timestamps=True)
     assert found["text"] == " set the timer to twenty minutes"
+    words = hear(str(samples / "timer.flac"), return_timestamps="word")["chunks"]
+    assert [word["text"] for word in words] == [" set", " the", " timer", " to", " twenty", " minutes"]
+    assert [word["timestamp"] for word in words] == sorted(word["timestamp"] for word in words)
     parts = hear(str(samples / "commands.flac"), chunk_length_s=4, return_timestamps=True)
     assert parts["text"] == " turn left go forward ten steps open the red door stop"
     starts = [chunk["timestamp"][0] for chunk in parts["chunks"]]

@@ -197,7 +197,7 @@ def test_embed_agrees_with_python_on_this_machine(module: Page, project: Path) -
     assert "download" in stages
 
 
-def test_pipelines_have_the_results_of_transformers_js(module: Page) -> None:
+def test_pipelines_have_the_results_of_python(module: Page) -> None:
     written, pieces, vectors, heard = module.evaluate("""
     async () => {
       const write = await tallow.pipeline("text-generation");

@@ -1,4 +1,4 @@
-/** `pipeline(task, model)` with the arguments and results of transformers.js; Python computes them. */
+/** `pipeline(task, model)` with arguments in the order of transformers.js; Python computes the results. */
 
 import { Problem } from "../worker/protocol.js";
 import { samplesOf } from "../sound/sound.js";
@@ -70,7 +70,7 @@ async function blobOf(source) {
   return response.blob();
 }
 
-/** Results with tensors as objects of transformers.js' names. @param {any} result @returns {any} */
+/** Results with tensors as objects with `data`, `dims`, `size` and `tolist()`. @param {any} result @returns {any} */
 function tensors(result) {
   if (Array.isArray(result)) return result.map(tensors);
   if (!result?.dims) return result;

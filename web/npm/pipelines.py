@@ -1,4 +1,4 @@
-"""The pipelines behind pipeline.js: transformers.js' arguments and results, by those of `tallow.transformers`."""
+"""The pipelines behind pipeline.js, which are those of `tallow.transformers`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VECTORS = ("feature-extraction", "image-feature-extraction")
 
 
 class Downloads:
-    """A stream that passes the lines of downloads on as transformers.js' progress."""
+    """A stream that passes the lines of downloads on as progress."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit

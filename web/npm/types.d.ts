@@ -95,14 +95,15 @@ export interface PipelineOptions extends Pick<Options, "files" | "onProgress"> {
   device?: string | null;
   /** Of the repository on the Hub. */
   revision?: string | null;
-  /** Called while files load, with the fields of transformers.js. */
+  /** Called with status "initiate", "progress" (`file` is a line about a download) and "ready". */
   progress_callback?: (progress: { status: string; name?: string; file?: string; task?: string; model?: string }) => void;
 }
 
 export interface Pipeline {
   /**
-   * Compute. Arguments and results are those of transformers.js for the task, as in `(text, options)`,
-   * `(text, labels, options)` and `(question, context, options)`; names of options have underscores.
+   * Compute. Arguments are in the order of transformers.js: `(text, options)`, `(text, labels, options)`,
+   * `(question, context, options)`; names of options have underscores. Results are those of the task's pipeline in
+   * Python; vectors are tensors with `data`, `dims`, `size` and `tolist()`.
    */
   (...inputs: any[]): Promise<any>;
   readonly task: string;
@@ -113,7 +114,7 @@ export interface Pipeline {
 }
 
 /**
- * Return a pipeline, as transformers.js does.
+ * Return a pipeline: a function from texts, pictures or sounds to results.
  * @param task  "text-generation", "text-classification", "automatic-speech-recognition" and others; docs/transformers.md
  *   lists them
  * @param model  a model on the Hugging Face Hub in the format of safetensors. Default: one of the package, for

@@ -151,9 +151,7 @@ class SpokenTokenizer:
         names |= dict(zip(self.words.languages, self.words.language_tokens, strict=True))
         return names.get(tokens.removeprefix("<|").removesuffix("|>"))
 
-    def decode(
-        self, ids: Sequence[int], skip_special_tokens: bool = True, decode_with_timestamps: bool = False
-    ) -> str:
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True, decode_with_timestamps: bool = False) -> str:
         """Return the text of ids, without special tokens, or with them and the times."""
         if decode_with_timestamps:
             return self.words.decode_with_timestamps(ids)

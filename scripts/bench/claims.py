@@ -74,6 +74,7 @@ CLAIMS = {
     "loading": Claim("loading"),
     "matmul": Claim("matmul", rivals=("jax", "onnx")),
     "memory": Claim("memory"),
+    "names": Claim("names"),
     "ops": Claim("ops"),
     "perplexity": Claim("perplexity"),
     "products": Claim("products"),

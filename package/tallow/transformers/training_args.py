@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -323,9 +324,9 @@ class TrainingArguments(metaclass=_Renames):
         """Samples of a forward pass in evaluation."""
         return self.per_device_eval_batch_size
 
-    @property
+    @cached_property
     def device(self) -> devices.device:
-        """The device of the run: a GPU if there is one, unless `use_cpu`."""
+        """The device of the run: a GPU if there is one, unless `use_cpu`. It is looked for once."""
         return devices.device("cuda" if not self.use_cpu and cuda.is_available() else "cpu")
 
     @property

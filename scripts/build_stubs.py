@@ -11,27 +11,33 @@ them with the signatures of the functions and methods.
 from __future__ import annotations
 
 import argparse
+import ast
+import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_overloads
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "package" / "tallow" / "signatures"
 sys.path[:0] = [str(ROOT / "package")]
 
-from tallow import LAZY, return_types  # noqa: E402 - the path above comes first
+import tallow.nn.functional  # noqa: E402 - the path above comes first; it registers functions of ops
+from tallow import LAZY, return_types  # noqa: E402
 from tallow.core.factories import KEYWORDS  # noqa: E402
 from tallow.core.public_api import PUBLIC  # noqa: E402
+from tallow.core.tensor import Tensor  # noqa: E402
+from tallow.lazy_names import import_name  # noqa: E402
 from tallow.ops.table import OPS, Op  # noqa: E402
 
 HEADER = '''"""{summary} Written by scripts/build_stubs.py."""
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from tallow.autograd.api import GradStore
 from tallow.devices import device as Device
@@ -60,8 +66,10 @@ WORDS = {
     "dtypes.dtype": "Dtype",
     "memory_format": "MemoryFormat",
 }
-KNOWN = {"Any", "Callable", "Generator", "None", "Sequence", "Size", "Tensor", "..."}
+KNOWN = {"Any", "Callable", "False", "Generator", "Literal", "None", "Sequence", "Size", "Tensor", "True", "..."}
+KNOWN |= {f"results.{name}" for name, kind in vars(return_types).items() if hasattr(kind, "_fields")}
 BUILTIN = {"bool", "complex", "float", "int", "list", "object", "str", "tuple"}
+PACKAGES = ("models", "transformers", "sentence_transformers")  # which import their names at first use
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 # Return types of ops without a named result; all other ops return one tensor.
 RETURNS = dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), "builtins.tuple[Tensor, ...]")
@@ -105,22 +113,69 @@ def modules() -> dict[str, str]:
         texts[file] = "\n".join([HEADER.format(summary=summary), *stubs])
     methods = PUBLIC["Tensor"] | PUBLIC["Tensor_"]
     stubs = [stub(name, methods[name], "Tensor", indent="    ") for name in sorted(methods)]
+    stubs += _properties()
     texts["methods.pyi"] = "\n".join([HEADER.format(summary="The ops that are methods."), "class Methods:", *stubs])
-    texts["lazy.pyi"] = _lazy()
+    texts["lazy.pyi"] = _lazy(LAZY)
+    for package in PACKAGES:
+        texts[f"lazy_{package}.pyi"] = _lazy(importlib.import_module(f"tallow.{package}")._LAZY)
     texts["results.pyi"] = _results()
     return texts
 
 
-def _lazy() -> str:
-    """Return the imports of names that the package imports on first use."""
-    split = [(name, *target.partition(":")[::2]) for name, target in sorted(LAZY.items())]
-    lines = [
-        f"from {module} import {attribute} as {name}" if attribute else f"from tallow import {name} as {name}"
-        for name, module, attribute in split
-    ]
-    head = '"""Names that the package imports on first use. Written by scripts/build_stubs.py."""\n'
-    listed = ["__all__ = [", *(f'    "{name}",' for name in sorted(LAZY)), "]", ""]
-    return "\n".join([head, *lines, "", *listed])
+def _properties() -> Iterator[str]:
+    """Yield the properties that other modules give Tensor, such as `T`."""
+    for name, value in sorted(vars(Tensor).items()):
+        if not name.startswith("_") and isinstance(value, property) and value.fget.__module__ != Tensor.__module__:
+            returned = translated(str(value.fget.__annotations__.get("return")))
+            summary = (inspect.getdoc(value) or "").partition("\n")[0]
+            body = f'\n        """{summary}"""\n' if summary else " ...\n"
+            yield f"    @property\n    def {name}(self) -> {returned}:{body}"
+
+
+def _lazy(table: Mapping[str, str]) -> str:
+    """Return the imports of names that a package imports on first use; of a class that a module makes, a subclass."""
+    lines, made = list[str](), list[str]()
+    for name, target in sorted(table.items()):
+        module, _, attribute = target.partition(":")
+        folder, _, last = module.rpartition(".")
+        if not attribute:
+            lines.append(f"from {folder} import {last} as {name}" if folder else f"import {module} as {name}")
+        elif attribute in _written(home := getattr(value := import_name(target), "__module__", module)):
+            lines.append(f"from {home} import {attribute} as {name}")
+        elif not (bases := _written_bases(value)):
+            lines.append(f"from {module} import {attribute} as {name}")
+        else:
+            # One of them: several might differ in the types of a name.
+            base = next((each for each in bases if issubclass(each, tallow.nn.Module)), bases[0])
+            lines.append(f"from {base.__module__} import {base.__name__} as _{base.__name__}")
+            made.append(f"class {name}(_{base.__name__}): ...")
+    head = '"""Names that a package imports on first use. Written by scripts/build_stubs.py."""\n'
+    listed = ["__all__ = [", *(f'    "{name}",' for name in sorted(table)), "]", ""]
+    return "\n".join([head, *dict.fromkeys(lines), "", *made, *listed])
+
+
+def _written_bases(value: Any) -> list[type]:
+    """Return the nearest bases of a class that are in the source of tallow."""
+    found: list[type] = []
+    for base in value.__bases__ if inspect.isclass(value) else ():
+        is_own = base.__module__.startswith("tallow") and base.__name__ in _written(base.__module__)
+        found += [base] if is_own else _written_bases(base)
+    return list(dict.fromkeys(found))
+
+
+@cache
+def _written(module: str) -> frozenset[str]:
+    """Return the names that the file of a module defines at its top level."""
+    if (spec := importlib.util.find_spec(module)) is None or spec.origin in (None, "built-in", "frozen"):
+        return frozenset()
+    names: set[str] = set()
+    for node in ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return frozenset(names)
 
 
 def _results() -> str:
@@ -133,7 +188,14 @@ def _results() -> str:
 
 
 def stub(name: str, function: Callable[..., Any], place: str, indent: str = "") -> str:
-    """Return `def name(...) -> ...: ...` with the first line of the docstring."""
+    """Return `def name(...) -> ...: ...` with the first line of the docstring, once for each of its overloads."""
+    summary = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
+    overloads = get_overloads(inspect.unwrap(function))
+    stubs = [_definition(name, each, place, indent, summary) for each in overloads or [function]]
+    return "\n".join(f"{indent}@overload\n{text}" for text in stubs) if overloads else stubs[0]
+
+
+def _definition(name: str, function: Callable[..., Any], place: str, indent: str, summary: str) -> str:
     definition = OPS.get(getattr(function, "__name__", "").removesuffix("_"))
     if definition is not None and getattr(function, "__wrapped__", None) is not definition.function:
         definition = None  # a function composed of ops, published under an op's name
@@ -153,7 +215,6 @@ def stub(name: str, function: Callable[..., Any], place: str, indent: str = "") 
     if place == "Tensor":
         parameters[0] = inspect.Parameter("self", POSITIONAL)
     shown = signature.replace(parameters=parameters, return_annotation=Verbatim(returned))
-    summary = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
     body = f'\n{indent}    """{summary}"""\n' if summary else " ...\n"
     return f"{indent}def {name}{shown}:{body}"
 

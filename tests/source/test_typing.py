@@ -17,8 +17,14 @@ import tallow
 from tallow.ops.table import OPS, Op
 
 PROGRAM = """
+from typing import assert_type
+
 import tallow as tl
 import tallow.nn.functional as F
+from tallow.data import DataLoader, TensorDataset
+from tallow.models import AutoModel
+from tallow.models.pretrained import PretrainedModel
+from tallow.transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 x: tl.Tensor = tl.ones(2)
 y: tl.Tensor = tl.zeros(2, 3, dtype=tl.float32, requires_grad=True)
@@ -55,6 +61,25 @@ best: tl.Tensor = y.topk(1, dim=-1).indices
 flat: tl.Tensor = y.permute(1, 0).contiguous().view(-1).clamp_(min=0)
 inverse: tl.Tensor = tl.linalg.inv(tl.eye(2))
 model: tl.nn.Module = tl.nn.Sequential(layer)
+
+# What an editor shows: a name of type Any would satisfy every annotation, but not these.
+assert_type(x.T, tl.Tensor)
+assert_type(x @ x.mT, tl.Tensor)
+assert_type(x.max(), tl.Tensor)
+assert_type(x.max(dim=0).indices, tl.Tensor)
+assert_type(tl.min(x, y), tl.Tensor)
+assert_type(tl.where(x > 0, x, 0.0), tl.Tensor)
+assert_type(tl.where(x > 0), tuple[tl.Tensor, ...])
+assert_type(x.nonzero(), tl.Tensor)
+assert_type(x.topk(1).values, tl.Tensor)
+assert_type(F.cross_entropy(x, y), tl.Tensor)
+assert_type(F.embedding(x, y), tl.Tensor)
+loader = DataLoader(TensorDataset(x, y))
+assert_type(loader, DataLoader[tuple[tl.Tensor, ...]])
+assert_type(DataLoader([1, 2]), DataLoader[int])
+assert_type(AutoModel.from_pretrained("model"), PretrainedModel)
+assert_type(AutoModelForCausalLM.from_pretrained("model"), PreTrainedModel)
+assert_type(AutoTokenizer.from_pretrained("model").model_max_length, int)
 """
 WRONG = {
     "x.softmax(dims=1)": 'Unexpected keyword argument "dims"',

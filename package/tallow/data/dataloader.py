@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from tallow.data.collate import default_collate, default_convert
 from tallow.data.dataset import IterableDataset
@@ -27,6 +27,12 @@ class _Unending(Sampler[None]):
 
     def __iter__(self) -> Iterator[None]:
         return repeat(None)
+
+
+class Indexed(Protocol[T_co]):
+    """Anything with samples by index, which may be no `Dataset`: a list, for example."""
+
+    def __getitem__(self, index: Any, /) -> T_co: ...
 
 
 class DataLoader(Generic[T_co]):
@@ -70,7 +76,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Indexed[T_co] | Iterable[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Iterable[Any] | None = None,
@@ -91,7 +97,7 @@ class DataLoader(Generic[T_co]):
     ) -> None:
         _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
         _check_sampling(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
@@ -23,6 +23,10 @@ from tallow.ops.special import lgamma
 from tallow.ops.special import polygamma as polygamma_op
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(condition: Tensor, input: Any, other: Any) -> Tensor: ...
 @public("tl")
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Select `input` where the condition holds, else `other`, broadcast. With the condition alone, return its indices.

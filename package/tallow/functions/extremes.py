@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from tallow.core.apply import apply
 from tallow.core.public_api import public
@@ -13,6 +13,9 @@ from tallow.ops.order_statistics import median_along, median_of_all, nanmedian_a
 from tallow.ops.reduction import amax, amin
 from tallow.ops.sorting import max_along, min_along, sort
 from tallow.ops.table import Op
+
+if TYPE_CHECKING:
+    from tallow.signatures import results
 
 
 class Overloads(NamedTuple):
@@ -33,6 +36,14 @@ _max = Overloads(amax, max_along, maximum)
 _min = Overloads(amin, min_along, minimum)
 
 
+@overload
+def max(input: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, dim: int, keepdim: bool = ...) -> results.max: ...
+@overload
+def max(input: Tensor, dim: Tensor) -> Tensor: ...
+@overload
+def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 @public("tl Tensor")
 def max(input: Tensor, dim: int | Tensor = ABSENT, keepdim: bool = False, *, other: Tensor = ABSENT) -> Any:
     """Return the greatest element, in one of three ways.
@@ -44,12 +55,24 @@ def max(input: Tensor, dim: int | Tensor = ABSENT, keepdim: bool = False, *, oth
     return _max(input, dim, keepdim, other)
 
 
+@overload
+def min(input: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, dim: int, keepdim: bool = ...) -> results.min: ...
+@overload
+def min(input: Tensor, dim: Tensor) -> Tensor: ...
+@overload
+def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @public("tl Tensor")
 def min(input: Tensor, dim: int | Tensor = ABSENT, keepdim: bool = False, *, other: Tensor = ABSENT) -> Any:
     """Return the least element, in one of three ways; see `max`."""
     return _min(input, dim, keepdim, other)
 
 
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = ...) -> results.median: ...
 @public("tl Tensor")
 def median(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
     """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN.
@@ -59,6 +82,10 @@ def median(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
     return apply(median_of_all, input) if dim is ABSENT else apply(median_along, input, dim, keepdim)
 
 
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> results.nanmedian: ...
 @public("tl Tensor")
 def nanmedian(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
     """Return the median of the elements that are not NaN; see `median`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from tallow.core.apply import apply
 from tallow.core.public_api import public
@@ -15,6 +15,10 @@ from tallow.ops.gather import argwhere, gather, nonzero_tuple, take
 from tallow.ops.scatter import scatter_reduce
 
 
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @public("tl Tensor", checked=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with.

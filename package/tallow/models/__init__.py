@@ -7,6 +7,8 @@ built_in                                        the models that come with the pa
 The other files are what all of them have in common: configs, loading and generation.
 """
 
+from typing import TYPE_CHECKING
+
 from tallow.lazy_names import names_of
 
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
@@ -76,5 +78,8 @@ _LAZY |= {module.rpartition(".")[2]: f"tallow.models.{module}" for module in _MO
 _LAZY |= {f"gguf_{name}": f"tallow.models.gguf.{name}" for name in ("export", "models")}
 
 __all__ = list(_LAZY)
+
+if TYPE_CHECKING:
+    from tallow.signatures.lazy_models import *  # noqa: F403
 
 __getattr__, __dir__ = names_of(__name__, _LAZY)

@@ -26,7 +26,9 @@ class AutoModel(loading.FromPretrained):
     locate = staticmethod(local_model)
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, *args: Any, gguf_file: str | None = None, **options: Any) -> Any:
+    def from_pretrained(
+        cls, name: str | Path, *args: Any, gguf_file: str | None = None, **options: Any
+    ) -> PretrainedModel:
         """Load a local Hugging Face folder, a Hub repository, or a GGUF file, as the model its config names.
 
         Args:
@@ -40,7 +42,8 @@ class AutoModel(loading.FromPretrained):
         """
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
-        return super().from_pretrained(name, *args, **options)
+        loaded: Any = super().from_pretrained(name, *args, **options)
+        return loaded
 
     @classmethod
     def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Any:

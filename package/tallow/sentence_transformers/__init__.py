@@ -12,6 +12,8 @@ Names, arguments, files and results are those of sentence-transformers; the comp
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tallow.lazy_names import names_of
 
 # The modules that define the names.
@@ -34,5 +36,8 @@ _LAZY = {name: f"tallow.sentence_transformers.{home}:{name}" for home, names in 
 _LAZY |= {home: f"tallow.sentence_transformers.{home}" for home in HOMES if "." not in home}
 
 __all__ = list(_LAZY)
+
+if TYPE_CHECKING:
+    from tallow.signatures.lazy_sentence_transformers import *  # noqa: F403
 
 __getattr__, __dir__ = names_of(__name__, _LAZY)

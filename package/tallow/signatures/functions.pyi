@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from tallow.autograd.api import GradStore
 from tallow.devices import device as Device
@@ -900,7 +900,20 @@ def matrix_power(input: Tensor, n: builtins.int) -> Tensor:
 def matrix_rank(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError: PyTorch has removed it in favour of `linalg.matrix_rank`."""
 
-def max(input: Tensor, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
+@overload
+def max(input: Tensor) -> Tensor:
+    """Return the greatest element, in one of three ways."""
+
+@overload
+def max(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ...) -> results.max:
+    """Return the greatest element, in one of three ways."""
+
+@overload
+def max(input: Tensor, dim: Tensor) -> Tensor:
+    """Return the greatest element, in one of three ways."""
+
+@overload
+def max(input: Tensor, *, other: Tensor) -> Tensor:
     """Return the greatest element, in one of three ways."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
@@ -921,13 +934,31 @@ def maximum(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the mean over `dim`."""
 
-def median(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
+@overload
+def median(input: Tensor) -> Tensor:
+    """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
+
+@overload
+def median(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ...) -> results.median:
     """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
 def meshgrid(*tensors: Any, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
     """Return the coordinates of a grid, as views expanded to the sizes of all vectors."""
 
-def min(input: Tensor, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
+@overload
+def min(input: Tensor) -> Tensor:
+    """Return the least element, in one of three ways; see `max`."""
+
+@overload
+def min(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ...) -> results.min:
+    """Return the least element, in one of three ways; see `max`."""
+
+@overload
+def min(input: Tensor, dim: Tensor) -> Tensor:
+    """Return the least element, in one of three ways; see `max`."""
+
+@overload
+def min(input: Tensor, *, other: Tensor) -> Tensor:
     """Return the least element, in one of three ways; see `max`."""
 
 def minimum(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
@@ -972,7 +1003,12 @@ def nan_to_num_(input: Tensor, nan: builtins.float | None = ..., posinf: builtin
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the mean over `dim`, ignoring NaN."""
 
-def nanmedian(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
+@overload
+def nanmedian(input: Tensor) -> Tensor:
+    """Return the median of the elements that are not NaN; see `median`."""
+
+@overload
+def nanmedian(input: Tensor, dim: builtins.int, keepdim: builtins.bool = ...) -> results.nanmedian:
     """Return the median of the elements that are not NaN; see `median`."""
 
 def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Any = ...) -> Tensor:
@@ -1008,7 +1044,12 @@ def negative_(input: Tensor) -> Tensor:
 def nextafter(input: Tensor, other: Tensor, *, out: Any = ...) -> Tensor:
     """Return the next number after `input` towards `other`."""
 
-def nonzero(input: Tensor, *, as_tuple: builtins.bool = ...) -> Any:
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor:
+    """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
+
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> builtins.tuple[Tensor, ...]:
     """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
 
 def nonzero_static(input: Tensor, *, size: builtins.int, fill_value: builtins.int = ...) -> Tensor:
@@ -1460,7 +1501,12 @@ def vsplit(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Join vertically, along dim 0; vectors become rows."""
 
-def where(condition: Tensor, input: Any = ..., other: Any = ...) -> Any:
+@overload
+def where(condition: Tensor) -> builtins.tuple[Tensor, ...]:
+    """Select `input` where the condition holds, else `other`, broadcast. With the condition alone, return its indices."""
+
+@overload
+def where(condition: Tensor, input: Any, other: Any) -> Tensor:
     """Select `input` where the condition holds, else `other`, broadcast. With the condition alone, return its indices."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Any = ...) -> Tensor:

@@ -1,4 +1,4 @@
-"""Names that the package imports on first use. Written by scripts/build_stubs.py."""
+"""Names that a package imports on first use. Written by scripts/build_stubs.py."""
 
 from tallow.compat.typed_tensors import BFloat16Tensor as BFloat16Tensor
 from tallow.compat.typed_tensors import BoolTensor as BoolTensor
@@ -6,7 +6,7 @@ from tallow.compat.typed_tensors import ByteTensor as ByteTensor
 from tallow.compat.typed_tensors import CharTensor as CharTensor
 from tallow.compat.typed_tensors import DoubleTensor as DoubleTensor
 from tallow.compat.typed_tensors import FloatTensor as FloatTensor
-from tallow.amp import GradScaler as GradScaler
+from tallow.amp.grad_scaler import GradScaler as GradScaler
 from tallow.compat.typed_tensors import HalfTensor as HalfTensor
 from tallow.compat.typed_tensors import IntTensor as IntTensor
 from tallow.compat.typed_tensors import LongTensor as LongTensor
@@ -22,7 +22,7 @@ from tallow.compat.settings import are_deterministic_algorithms_enabled as are_d
 from tallow.functions.top_level import as_strided_ as as_strided_
 from tallow.functions.copying import as_strided_copy as as_strided_copy
 from tallow import audio as audio
-from tallow.amp import autocast as autocast
+from tallow.amp.autocast_mode import autocast as autocast
 from tallow import backends as backends
 from tallow.functions.top_level import batch_norm as batch_norm
 from tallow.functions.top_level import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
@@ -60,7 +60,7 @@ from tallow.functions.top_level import frobenius_norm as frobenius_norm
 from tallow import func as func
 from tallow import fx as fx
 from tallow import generation as generation
-from tallow.amp import get_autocast_dtype as get_autocast_dtype
+from tallow.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from tallow.compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from tallow.compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from tallow.compat.settings import get_num_interop_threads as get_num_interop_threads
@@ -75,14 +75,14 @@ from tallow.functions.top_level import index_put_ as index_put_
 from tallow.functions.copying import indices_copy as indices_copy
 from tallow.functions.top_level import instance_norm as instance_norm
 from tallow import io as io
-from tallow.amp import is_autocast_enabled as is_autocast_enabled
+from tallow.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from tallow.compat.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from tallow import jit as jit
 from tallow import keras as keras
 from tallow.functions.top_level import kl_div as kl_div
 from tallow.functions.top_level import ldexp_ as ldexp_
-from tallow.io import load as load
-from tallow.io import load_checkpoint as load_checkpoint
+from tallow.io.files import load as load
+from tallow.io.checkpoint import load_checkpoint as load_checkpoint
 from tallow.functions.lobpcg import lobpcg as lobpcg
 from tallow.nn.recurrent_functions import lstm as lstm
 from tallow.functions.top_level import margin_ranking_loss as margin_ranking_loss
@@ -108,8 +108,8 @@ from tallow.functions.top_level import resize_as_ as resize_as_
 from tallow.nn.recurrent_functions import rnn_relu as rnn_relu
 from tallow.nn.recurrent_functions import rnn_tanh as rnn_tanh
 from tallow.functions.copying import row_indices_copy as row_indices_copy
-from tallow.io import save as save
-from tallow.io import save_checkpoint as save_checkpoint
+from tallow.io.files import save as save
+from tallow.io.checkpoint import save_checkpoint as save_checkpoint
 from tallow.functions.copying import select_copy as select_copy
 from tallow.compat.settings import set_default_tensor_type as set_default_tensor_type
 from tallow.compat.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
@@ -145,7 +145,7 @@ from tallow.functions.copying import values_copy as values_copy
 from tallow.functions.copying import view_as_complex_copy as view_as_complex_copy
 from tallow.functions.copying import view_as_real_copy as view_as_real_copy
 from tallow.functions.copying import view_copy as view_copy
-from tallow.func import vmap as vmap
+from tallow.functions.batching.vmap import vmap as vmap
 from tallow.functions.top_level import zero_ as zero_
 
 __all__ = [

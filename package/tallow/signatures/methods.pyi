@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from tallow.autograd.api import GradStore
 from tallow.devices import device as Device
@@ -962,7 +962,20 @@ class Methods:
     def matrix_power(self, n: builtins.int) -> Tensor:
         """Compute the n-th power of square matrices by repeated squaring; of their inverses for a negative n."""
 
-    def max(self, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
+    @overload
+    def max(self) -> Tensor:
+        """Return the greatest element, in one of three ways."""
+
+    @overload
+    def max(self, dim: builtins.int, keepdim: builtins.bool = ...) -> results.max:
+        """Return the greatest element, in one of three ways."""
+
+    @overload
+    def max(self, dim: Tensor) -> Tensor:
+        """Return the greatest element, in one of three ways."""
+
+    @overload
+    def max(self, *, other: Tensor) -> Tensor:
         """Return the greatest element, in one of three ways."""
 
     def maximum(self, other: Tensor) -> Tensor:
@@ -974,10 +987,28 @@ class Methods:
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
         """Return the mean over `dim`."""
 
-    def median(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
+    @overload
+    def median(self) -> Tensor:
         """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
 
-    def min(self, dim: builtins.int | Tensor = ..., keepdim: builtins.bool = ..., *, other: Tensor = ...) -> Any:
+    @overload
+    def median(self, dim: builtins.int, keepdim: builtins.bool = ...) -> results.median:
+        """Return the median of all elements, or along `dim` with its index. NaN if any element is NaN."""
+
+    @overload
+    def min(self) -> Tensor:
+        """Return the least element, in one of three ways; see `max`."""
+
+    @overload
+    def min(self, dim: builtins.int, keepdim: builtins.bool = ...) -> results.min:
+        """Return the least element, in one of three ways; see `max`."""
+
+    @overload
+    def min(self, dim: Tensor) -> Tensor:
+        """Return the least element, in one of three ways; see `max`."""
+
+    @overload
+    def min(self, *, other: Tensor) -> Tensor:
         """Return the least element, in one of three ways; see `max`."""
 
     def minimum(self, other: Tensor) -> Tensor:
@@ -1034,7 +1065,12 @@ class Methods:
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: builtins.object = ...) -> Tensor:
         """Return the mean over `dim`, ignoring NaN."""
 
-    def nanmedian(self, dim: builtins.int = ..., keepdim: builtins.bool = ...) -> Any:
+    @overload
+    def nanmedian(self) -> Tensor:
+        """Return the median of the elements that are not NaN; see `median`."""
+
+    @overload
+    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = ...) -> results.nanmedian:
         """Return the median of the elements that are not NaN; see `median`."""
 
     def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ...) -> Tensor:
@@ -1094,7 +1130,12 @@ class Methods:
     def nextafter_(self, other: Tensor) -> Tensor:
         """Return the next number after `input` towards `other`."""
 
-    def nonzero(self, *, as_tuple: builtins.bool = ...) -> Any:
+    @overload
+    def nonzero(self, *, as_tuple: Literal[False] = ...) -> Tensor:
+        """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
+
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> builtins.tuple[Tensor, ...]:
         """Return the indices of all nonzero elements: one in each row, or as a tuple of vectors to index with."""
 
     def nonzero_static(self, *, size: builtins.int, fill_value: builtins.int = ...) -> Tensor:
@@ -1612,3 +1653,19 @@ class Methods:
 
     def zero_(self) -> Tensor:
         """Fill with zeros."""
+
+    @property
+    def H(self) -> Tensor:
+        """Return the conjugate transpose of a matrix."""
+
+    @property
+    def T(self) -> Tensor:
+        """Return a view with all dims reversed."""
+
+    @property
+    def mH(self) -> Tensor:
+        """Return the conjugate transpose of matrices: of real ones a view with the last two dims exchanged."""
+
+    @property
+    def mT(self) -> Tensor:
+        """Return a view with the last two dims exchanged."""

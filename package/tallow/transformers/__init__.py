@@ -11,6 +11,8 @@ Names, arguments, defaults and results are those of transformers; the computatio
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tallow.lazy_names import names_of
 from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 from tallow.transformers.generation import LAZY as _GENERATION
@@ -93,5 +95,8 @@ def _by_rule(name: str) -> str | None:
         return f"tallow.transformers.image_processing:{name}"
     return None
 
+
+if TYPE_CHECKING:
+    from tallow.signatures.lazy_transformers import *  # noqa: F403
 
 __getattr__, __dir__ = names_of(__name__, _LAZY, rule=_by_rule)

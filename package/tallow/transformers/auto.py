@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tallow.errors import ArgumentError
 from tallow.hub import local_model
@@ -14,6 +14,9 @@ from tallow.transformers.downloads import find_folder
 from tallow.transformers.model_classes import model_class
 from tallow.transformers.model_names import HEADS, NAMES, ONLY
 from tallow.transformers.modeling_loading import Plan, load_gguf
+
+if TYPE_CHECKING:
+    from tallow.transformers.modeling import PreTrainedModel
 
 
 class AutoClass:
@@ -50,7 +53,7 @@ class AutoClass:
         raise unsupported(f"class of {task} for model_type {kind!r}", config.name_or_path)
 
     @classmethod
-    def from_config(cls, config: PreTrainedConfig, **kwargs: Any) -> Any:
+    def from_config(cls, config: PreTrainedConfig, **kwargs: Any) -> PreTrainedModel:
         """Make a model with random weights.
 
         Args:    kwargs: as `PreTrainedModel.from_config`
@@ -60,7 +63,7 @@ class AutoClass:
     @classmethod
     def from_pretrained(
         cls, pretrained_model_name_or_path: str | Path, *model_args: Any, config: Any = None, **kwargs: Any
-    ) -> Any:
+    ) -> PreTrainedModel:
         """Load a folder or a repository of the Hub.
 
         Args:    kwargs: as `modeling_loading.load`

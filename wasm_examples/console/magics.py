@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-import statistics
 import time
-import timeit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
@@ -191,6 +189,9 @@ def timed(value: Callable[[], Any]) -> Any:
 
 def measure(statement: str, *, setup: str = "pass", loops: int = 0, runs: int = 7) -> None:
     """Print the mean and the standard deviation of the time that a statement takes, as IPython's %timeit."""
+    import statistics  # late: few cells measure
+    import timeit
+
     timer = timeit.Timer(statement, setup or "pass", globals=vars(__main__))
     loops = loops or timer.autorange()[0]
     times = [total / loops for total in timer.repeat(max(1, runs), loops)]

@@ -10,6 +10,7 @@ scripts/build_site.py OUT --pyodide local --packages scipy,pandas,regex
                                              copy these packages of Pyodide too, for the console; those that the copy
                                              of fetch_pyodide.py lacks load from the CDN (its --official has all)
 scripts/build_site.py OUT --docs             add the documentation as OUT/docs, with Run buttons (extra docs)
+python -m http.server -d OUT                 show it at http://127.0.0.1:8000/
 scripts/build_site.py OUT --address URL --repository URL
                                              for the picture that links to the site show, and the link to the source
 """
@@ -19,9 +20,14 @@ from __future__ import annotations
 import argparse
 import html
 import os
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
+import tomllib
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import urljoin
 
@@ -33,6 +39,24 @@ sys.path.insert(0, str(ROOT / "package"))
 
 from tallow.errors import TallowError  # noqa: E402
 from tallow.site.build import ENTRY, build_site, fill_place, replaced_site  # noqa: E402  the checkout's, whatever is installed
+
+
+def missing_packages(groups: Iterable[Iterable[str]]) -> list[str]:
+    """Return the requirements, as in pyproject.toml, whose packages are not installed."""
+    missing = []
+    for requirement in (each for group in groups for each in group):
+        try:
+            distribution(re.split(r"[ ;=<>!~\[]", requirement)[0])
+        except PackageNotFoundError:
+            missing.append(requirement)
+    return missing
+
+
+def requirements(*, builds_wheel: bool, builds_docs: bool) -> list[str]:
+    """Return the packages that are missing in this environment."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    build, docs = project["build-system"]["requires"], project["project"]["optional-dependencies"]["docs"]
+    return missing_packages([build if builds_wheel else [], docs if builds_docs else []])
 
 
 def build_wheel(folder: Path) -> Path:
@@ -96,6 +120,9 @@ def main() -> int:
     packages = [name for name in arguments.packages.split(",") if name]
     if packages and arguments.pyodide != "local":
         parser.error("--packages needs --pyodide local: Pyodide's CDN has all packages")
+    if missing := requirements(builds_wheel=arguments.wheel is None, builds_docs=arguments.docs):
+        print(f"build_site: packages are missing; install them: pip install {shlex.join(missing)}", file=sys.stderr)
+        return 2
     try:
         with tempfile.TemporaryDirectory() as scratch:
             wheel = arguments.wheel or build_wheel(Path(scratch))

@@ -658,6 +658,7 @@ def test_a_message_without_an_answer_is_answered_after_a_reload(talk: Talk, file
 def test_bad_settings_are_named(talk: Talk) -> None:
     talk.set(top_p=0).ask("a cat").fails_with("Top-p cannot be 0")
     talk.set(top_p=1, seed=-3).ask("a cat").fails_with("Write a whole number of at least 0.")
+    talk.set(top_p=1, seed="9" * 20).ask("a cat").fails_with("Seed is too large", "at most 9007199254740991")
     talk.set(top_p=0.9, seed=1, context=4).error.get_by_role("button").click()
     talk.fails_with("context is 4", "new conversation")
     talk.set(context=4096).error.get_by_role("button", name="Try again").click()

@@ -26,6 +26,24 @@ def test_it_runs_as_a_program(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir()), "the program leaves files behind"
 
 
+@pytest.mark.native
+def test_the_notebook_is_valid_and_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    path = EXAMPLES / "first_steps.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    session: dict[str, object] = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert not cell.outputs, "save the notebook without outputs"
+            exec(compile(cell.source, path.name, "exec"), session)
+    printed = capsys.readouterr().out
+    assert "accuracy 100%" in printed
+    assert max(map(len, printed.splitlines())) > 100, "the story is missing"
+    for link in re.findall(r"\]\(([^)]+)\)", path.read_text(encoding="utf-8")):
+        assert (EXAMPLES / link).exists()
+
+
 def test_the_index_names_every_program() -> None:
     index = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"\]\((\w+)\.py\)", index)) == set(examples.NAMES)

@@ -18,8 +18,8 @@ from answers import Answer, Message, Settings
 from tallow import kernels
 from tallow.errors import CheckpointError, TallowError
 from tallow.io import gguf
-from tallow.io.model_folder import check_head, memory_folder
-from tallow.io.source import Opened
+from tallow.io.model_folder import check_head, memory_folder, refuse_mistaken
+from tallow.io.source import Opened, shown
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
 
@@ -70,8 +70,9 @@ class Demo:
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name == GGUF_FILE:
             if not head.startswith(gguf.MAGIC):
+                refuse_mistaken("the file", head, "a GGUF file")
                 raise CheckpointError(
-                    f"the file is not a GGUF file: it starts with {head[:4]!r}",
+                    f"the file is not a GGUF file: it starts with {shown(head[:4])}",
                     hint="choose a .gguf file, or the folder of a model with safetensors files",
                 )
         else:

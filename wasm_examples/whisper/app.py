@@ -20,7 +20,7 @@ import tallow as tl
 from tallow import kernels
 from tallow.audio.mel import FRAMES_PER_SECOND, HOP
 from tallow.errors import AudioError, CheckpointError, TallowError
-from tallow.io.model_folder import LoadFolder, memory_folder
+from tallow.io.model_folder import LoadFolder, memory_folder, refuse_mistaken
 from tallow.io.source import Opened
 from tallow.models import spoken
 from tallow.models.config import CONFIG
@@ -80,6 +80,7 @@ class Demo:
         return {"required": [CONFIG], "optional": [*VOCABULARIES, GENERATION], "weights": [""]}
 
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
+        refuse_mistaken(name, head, "a file of a Whisper model")
         if name.endswith(".safetensors"):
             if head[HEADER_AT : HEADER_AT + 1] != b"{":
                 raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)

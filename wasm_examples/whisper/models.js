@@ -1,6 +1,7 @@
 /** The models that the page loads: the built-in one, those of the list, and others by name, address or file. */
 
 import { findFiles, folderName, localFolder, parseModel, parseModelFile } from "../../web/page/model-files.js";
+import { Problem } from "../../web/worker/protocol.js";
 import { page } from "./elements.js";
 
 /** @import { ModelLocation } from "../../web/page/model-files.js" */
@@ -10,7 +11,7 @@ import { page } from "./elements.js";
 
 const HEADS = { config: "config.json" };
 const SINGLE = /\.(pt|bin)$/i; // a complete model in one file
-const OF_MODEL = /\.(pt|bin|safetensors|json|tiktoken)$/i;
+const OF_MODEL = /\.(pt|bin|gguf|safetensors|json|tiktoken)$/i;
 const EXAMPLE = "openai/whisper-tiny";
 export const BUILT_IN = "";
 
@@ -39,9 +40,11 @@ export function namedModel(text, ask) {
   return { name, id: text.trim(), files: async (signal) => ({ [name]: await find(signal) }) };
 }
 
-/** Files of this computer: a model's folder, or a single file with a model and maybe its tokenizer. @param {Map<string, File>} files @param {Ask} ask @returns {Choice} */
+/** Files of this computer: a model's folder, or a single file with a model and maybe its tokenizer. @param {Map<string, File>} files @param {Ask} ask @returns {Choice} @throws {Problem} it is a GGUF file */
 export function modelOfFiles(files, ask) {
   const single = [...files.values()].filter(({ name }) => SINGLE.test(name));
+  const gguf = [...files.values()].find(({ name }) => /\.gguf$/i.test(name));
+  if (gguf) throw new Problem("NotSpeech", `${gguf.name} is a GGUF file, which has no speech model for this page.`, "Choose the folder of a Whisper model, or OpenAI's file of one, .pt.");
   const isFolder = [...files.keys()].some((path) => path.split("/").pop() === HEADS.config);
   if (isFolder || single.length !== 1) return folder(folderName(files) ?? "the chosen files", localFolder(files), ask);
   const sources = Object.fromEntries([...files.values()].filter(({ name }) => OF_MODEL.test(name)).map((file) => [file.name, { file }]));

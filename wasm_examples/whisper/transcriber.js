@@ -70,7 +70,11 @@ export class Transcriber {
 
   /** Load files of this computer. @param {Map<string, File>} files */
   loadFiles(files) {
-    this.#page.load(modelOfFiles(files, this.#ask));
+    try {
+      this.#page.load(modelOfFiles(files, this.#ask));
+    } catch (error) {
+      view.problems.show(error);
+    }
   }
 
   #ask = (/** @type {Record<string, unknown>} */ texts) => this.#page.runtime.call("list_files", texts);

@@ -189,6 +189,7 @@ export function readNumber(input, { whole = false, above = -Infinity } = {}) {
   const name = input.labels?.[0]?.textContent?.trim() ?? "This";
   const kind = `${whole ? "whole " : ""}number`;
   const example = input.defaultValue && `, such as ${input.defaultValue}`;
+  if (whole && Number.isInteger(value) && !isNumber) throw new Problem("BadNumber", `${name} is too large.`, `Write a ${kind} of at most ${Number.MAX_SAFE_INTEGER}.`);
   if (!isNumber) throw new Problem("BadNumber", `${name} is not a ${kind}.`, `Write one${example}.`);
   const from = above > -Infinity ? `above ${above}` : `of at least ${min}`;
   const to = max < Infinity ? ` and at most ${max}` : "";

@@ -39,6 +39,10 @@ DIRECTORY = "a model's files are on its Hub page, under Files and versions"
 MISTAKEN = (
     (b"<", "a web page", "download it again; the page may say why the download was refused"),
     (b"version https://git-lfs", "a Git LFS pointer", "download the file itself: git lfs pull"),
+    (b"%pdf", "a PDF", DIRECTORY),
+    (b"\x89png", "a picture", DIRECTORY),
+    (b"\xff\xd8\xff", "a picture", DIRECTORY),
+    (b"gguf", "a GGUF file", "load it by itself: it contains its config and its tokenizer"),
 )
 LoadFile: TypeAlias = Callable[[str], dict[str, Any]]
 LoadFolder: TypeAlias = Callable[[Path], dict[str, Any]]
@@ -87,6 +91,8 @@ def check_head(name: str, head: bytes, size: int | None) -> None:
 
     Raises:  CheckpointError if they do not fit the name
     """
+    if name.endswith((".safetensors", ".bin", ".json")):
+        refuse_mistaken(name, head, "JSON" if name.endswith(".json") else "a weights file")
     if name.endswith(".safetensors"):
         if head[HEADER_AT : HEADER_AT + 1] != b"{":
             raise CheckpointError(f"{name} is not a safetensors file", hint=DIRECTORY)
@@ -169,11 +175,15 @@ def _as_weight(tensor: Tensor) -> Tensor:
 def open_weights(source: Path | Opened) -> Opened:
     """Open a weights file.  Raises: CheckpointError for a file that is often saved instead of one"""
     opened = open_source(source)
-    head = opened.data[:64].tobytes()
+    refuse_mistaken(opened.name, opened.data[:64].tobytes(), "a weights file")
+    return opened
+
+
+def refuse_mistaken(name: str, head: bytes, kind: str) -> None:
+    """Raise CheckpointError for a file that is often saved instead of one of another kind, by its first bytes."""
     for prefix, what, hint in MISTAKEN:
         if head.lower().startswith(prefix):
-            raise CheckpointError(f"{opened.name} is {what}, not a weights file", hint)
-    return opened
+            raise CheckpointError(f"{name} is {what}, not {kind}", hint)
 
 
 def _read_index(path: str) -> dict[str, str]:

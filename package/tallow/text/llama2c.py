@@ -68,6 +68,9 @@ class Llama2cTokenizer(TextTokenizer):
             )
         return cls(pieces, scores)
 
+    def __repr__(self) -> str:
+        return f"Llama2cTokenizer({self.vocab_size} tokens)"
+
     @property
     def vocab_size(self) -> int:
         """The number of tokens."""

@@ -72,6 +72,7 @@ class Tokenizer(TextTokenizer):
     ) -> None:
         config = config or {}
         self._engine = engine
+        self._summary: list[str] = []
         self._marks = marks or PostProcessor()
         self._config = config
         limit = config.get("model_max_length")
@@ -116,7 +117,13 @@ class Tokenizer(TextTokenizer):
         split_special = config.get("split_special_tokens") is True
         engine = engine_of(json.dumps(entries, ensure_ascii=False), name, split_special=split_special)
         check_patterns(entries)
-        return cls(engine, config, post_processor(entries.get("post_processor"), name))
+        made = cls(engine, config, post_processor(entries.get("post_processor"), name))
+        made._summary = _summary(entries)
+        return made
+
+    def __repr__(self) -> str:
+        template = ["chat template"] if self.chat_template is not None else []
+        return f"{type(self).__name__}({', '.join([*self._summary, *template])})"
 
     def encode(self, text: str, pair: str | None = None, *, add_special_tokens: bool = True) -> list[int]:
         """Return the ids of a text, or of a pair of texts with separators.
@@ -272,3 +279,13 @@ def check_patterns(entries: dict[str, Any]) -> None:
             patterns.check(pattern)
         parts = entry.values() if type(entry) is dict else entry
         pending += (part for part in parts if type(part) in (dict, list))
+
+
+def _summary(entries: dict[str, Any]) -> list[str]:
+    """Return the kind of a tokenizer and the size of its vocabulary, in words."""
+    model = entries.get("model")
+    vocabulary = model.get("vocab", ()) if isinstance(model, dict) else ()
+    words = {str(each[0]) if isinstance(each, list) else str(each) for each in vocabulary}
+    added = {str(each.get("content")) for each in entries.get("added_tokens") or ()}
+    kind = model.get("type") if isinstance(model, dict) else None
+    return [*([str(kind)] if kind else []), f"{len(words | added)} tokens"]

@@ -310,9 +310,12 @@ GARBAGE: dict[str, tuple[dict[str, bytes | None], tuple[str, ...]]] = {
     "unknown": ({"config.json": b'{"architectures": ["Clip"]}'}, ("does not support Clip",)),
     "config": ({"config.json": b"{"}, ("config.json",)),
     "modules": ({"modules.json": b"<html>"}, ("modules.json is not a JSON list",)),
-    "page": ({"tokenizer.json": b"<!doctype html>"}, ("tokenizer.json is not JSON",)),
+    "page": ({"tokenizer.json": b"<!doctype html>"}, ("tokenizer.json is a web page, not JSON",)),
     "tokenizer": ({"tokenizer.json": b"{}"}, ("tokenizer.json is not a tokenizer.json",)),
-    "weights": ({"model.safetensors": b"version https://git-lfs.github.com/spec/v1"}, ("is not a safetensors file",)),
+    "weights": (
+        {"model.safetensors": b"version https://git-lfs.github.com/spec/v1"},
+        ("is a Git LFS pointer, not a weights file",),
+    ),
     "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, ("model.safetensors",)),
     "empty": ({"model.safetensors": b""}, ("model.safetensors",)),
     "shapes": ({"config.json": None}, ("config.json",)),
@@ -444,7 +447,7 @@ def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None
         hub.served["model.safetensors"] = weights[:-1]
         shared.load("who/torn").fails_with(f"has {len(weights) - 1} bytes, not {len(weights)}")
         hub.served["model.safetensors"] = b"<!doctype html><title>Too many requests</title>"
-        shared.load("who/page").fails_with("model.safetensors is not a safetensors file")
+        shared.load("who/page").fails_with("model.safetensors is a web page, not a weights file")
         expect(shared.name).to_contain_text("who/tiny: ")  # the previous model is still loaded
     finally:
         shared.page.context.unroute("https://huggingface.co/**")

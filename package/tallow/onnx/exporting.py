@@ -16,6 +16,7 @@ from tallow.nn.module import Module
 from tallow.onnx.exporters.conversion import Conversion
 from tallow.onnx.exporters.dynamic import declared, enlarged, names_of_axes
 from tallow.onnx.exporters.program import ONNXProgram
+from tallow.onnx.exporters.quantized import recordable
 
 OPSET, OPSETS = 18, range(18, 27)
 EVAL, PRESERVE, TRAINING = range(3)  # torch.onnx.TrainingMode
@@ -164,8 +165,8 @@ def _program(
         raise ArgumentTypeError(f"onnx.export: expected a Module or an ExportedProgram, got {type(model).__name__}")
     shapes = declared(model, args, kwargs, dynamic_shapes, axes, input_names)
     args, kwargs = enlarged(model, args, kwargs, shapes)
-    with _mode(model, training):
-        return export_program(model, args, kwargs, dynamic_shapes=shapes)
+    with _mode(model, training), recordable(model) as recorded:
+        return export_program(recorded, args, kwargs, dynamic_shapes=shapes)
 
 
 @contextmanager

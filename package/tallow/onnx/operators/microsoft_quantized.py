@@ -14,6 +14,7 @@ import numpy as np
 import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
+from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ShapeError
 from tallow.onnx.operators.pooling import average_pool
 from tallow.onnx.operators.quantization import (
@@ -65,6 +66,7 @@ def block_weights(
 
 
 @operator("MatMulNBits", since=1, whole=True)
+@recorded_whole
 def matmul_nbits(
     a: Tensor,
     b: Tensor,
@@ -90,6 +92,7 @@ def matmul_nbits(
 
 
 @operator("GatherBlockQuantized", since=1, whole=True)
+@recorded_whole
 def gather_block_quantized(
     data: Tensor,
     indices: Tensor,

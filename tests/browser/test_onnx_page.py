@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from support.onnx_files import encoded_model, node, value
 from support.paths import ROOT
 from tests.browser.conftest import START_MS
+from tests.browser.consoles import Console
 from tests.browser.dropping import drop
 from tests.browser.hub import no_hub
 
@@ -180,3 +181,12 @@ def test_a_run_stops(runner: Runner) -> None:
     expect(runner.status).to_have_text("Stopped.", timeout=START_MS)
     runner.page.get_by_test_id("preset-digits").click()
     expect(runner.status).to_contain_text("Done in", timeout=START_MS)
+
+
+def test_the_console_opens_the_same_model(browser: Browser, revisited_site: str, runner: Runner) -> None:
+    link = runner.page.get_by_test_id("console").get_attribute("href") or ""
+    context = browser.new_context()
+    console = Console(context.new_page()).open(revisited_site, link[link.index("#") :])
+    console.page.get_by_test_id("run").click()
+    console.wrote("def forward(self, image):")
+    context.close()

@@ -12,7 +12,8 @@ from starlette.datastructures import UploadFile
 from support.read_fields import read_by
 from support.small_server import KEY, Running, connected, get
 
-from tallow.serving.http.app import GETS, POSTS, SOUNDS
+from tallow.serving.http import open_inference
+from tallow.serving.http.app import GETS, OPEN_INFERENCE, POSTS, SOUNDS
 from tallow.serving.http.errors import TEI_PATHS
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.known_fields import SPEECH
@@ -22,9 +23,10 @@ from tallow.serving.http.speech import transcripts
 
 def test_the_document_has_all_endpoints() -> None:
     paths = document("1", {path: post.table for path, post in POSTS.items()} | dict.fromkeys(SOUNDS, SPEECH))["paths"]
-    assert {path for path, calls in paths.items() if "post" in calls} == POSTS.keys() | SOUNDS.keys()
-    gets = {path.replace(":path", "") for path in GETS}
-    assert {path for path, calls in paths.items() if "get" in calls} == gets - {"/", "/openapi.json"}
+    infer = {f"{path}/infer" for path in open_inference.RUNNERS}
+    assert {path for path, calls in paths.items() if "post" in calls} == POSTS.keys() | SOUNDS.keys() | infer
+    gets = {path.replace(":path", "") for path in GETS} | OPEN_INFERENCE.keys()
+    assert {path for path, calls in paths.items() if "get" in calls} == gets - {"/", "/openapi.json", "/requests"}
 
 
 def test_the_document_has_all_fields(server: Running) -> None:

@@ -173,7 +173,7 @@ class Api:
             *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in GETS.items()),
             *(Route(path, self._pages.file, methods=["GET"]) for path in ADDRESSES if self._pages is not None),
             *(Route(path, endpoint_of(self), methods=["GET"]) for path, endpoint_of in OPEN_INFERENCE.items()),
-            *(Route(f"{path}/infer", self.infer, methods=["POST"]) for path in RUNNERS),
+            *(Route(f"{path}/infer", self.infer, methods=["POST"]) for path in open_inference.RUNNERS),
         ]
 
     def answers(self, post: Post) -> Answer:
@@ -338,13 +338,12 @@ GETS: dict[str, Callable[[Api], Answer]] = {
     "/ready": lambda api: api.ready,
     "/metrics": lambda api: api.metrics_text,
 }
-RUNNERS = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
 OPEN_INFERENCE: dict[str, Callable[[Api], Answer]] = {
     "/v2": lambda api: api.server_metadata,
     "/v2/health/live": lambda api: api.live,
     "/v2/health/ready": lambda api: api.server_ready,
-    **{path: lambda api: api.runner_metadata for path in RUNNERS},
-    **{f"{path}/ready": lambda api: api.runner_ready for path in RUNNERS},
+    **dict.fromkeys(open_inference.RUNNERS, lambda api: api.runner_metadata),
+    **{f"{path}/ready": lambda api: api.runner_ready for path in open_inference.RUNNERS},
 }
 PATHS = frozenset({*POSTS, *SOUNDS, *GETS, *OPEN_INFERENCE})
 UPLOADS = frozenset(SOUNDS)

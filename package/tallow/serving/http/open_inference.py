@@ -35,6 +35,23 @@ PATH = re.compile(r"/v2/models/[^/]+(/versions/[^/]+)?/infer")
 LABEL = "/v2/models/NAME/infer"  # in metrics and the log
 HEADER = "Inference-Header-Content-Length"
 VERSION = "1"
+RUNNERS = ("/v2/models/{name}", "/v2/models/{name}/versions/{version}")
+GETS = ("/v2", "/v2/health/live", "/v2/health/ready", *RUNNERS, *(f"{path}/ready" for path in RUNNERS))
+EXAMPLE = {"inputs": [{"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [0.5, 1]}]}
+FIELDS = {
+    "inputs": {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "tensors: `name`, `shape`, `datatype`, and `data`, or `parameters.binary_data_size`",
+    },
+    "outputs": {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "`name` of those that are wanted, and `parameters.binary_data`; all by default",
+    },
+    "parameters": {"type": "object", "description": "`binary_data_output`: send outputs as bytes"},
+    "id": {"type": "string", "description": "repeated in the answer"},
+}
 EXTENSIONS = ["binary_tensor_data"]
 PLATFORM = "onnx_tallow"
 MOST_TENSORS, MOST_RANK = 256, 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from tallow.serving.http import open_inference
 from tallow.serving.http.errors import TEI_PATHS
 from tallow.serving.http.known_fields import Table
 
@@ -45,6 +47,7 @@ def document(version: str, tables: Mapping[str, Table]) -> dict[str, Any]:
     paths: dict[str, Any] = {path: _post(path, table) for path, table in tables.items()}
     paths |= {path: {"get": {"responses": ANSWERS}} for path in GETS}
     paths["/v1/models/{name}"]["parameters"] = [NAME]
+    paths |= _of_open_inference()
     return {
         "openapi": "3.1.0",
         "info": {"title": "tallow serve", "version": version},
@@ -52,6 +55,19 @@ def document(version: str, tables: Mapping[str, Table]) -> dict[str, Any]:
         "security": [{"key": []}, {}],
         "paths": paths,
     }
+
+
+def _of_open_inference() -> dict[str, Any]:
+    """Return the endpoints of the open inference protocol."""
+    paths: dict[str, Any] = {path: {"get": {"responses": ANSWERS}} for path in open_inference.GETS}
+    schema = {"type": "object", "required": ["inputs"], "properties": open_inference.FIELDS}
+    body = {"required": True, "content": {"application/json": {"schema": schema, "example": open_inference.EXAMPLE}}}
+    post = {"summary": "open inference protocol", "requestBody": body, "responses": ANSWERS}
+    paths |= {f"{path}/infer": {"post": post} for path in open_inference.RUNNERS}
+    for path, calls in paths.items():
+        named = re.findall(r"{(\w+)}", path)
+        calls |= {"parameters": [{**NAME, "name": name} for name in named]} if named else {}
+    return paths
 
 
 def _post(path: str, table: Table) -> dict[str, Any]:

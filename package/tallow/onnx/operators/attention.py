@@ -115,11 +115,11 @@ def attention(
              -> (B, H, T, K) or (B, T, H · K); the present keys and values; the scores (B, H, T, P + S)
     """
     packed = q_num_heads is not None and query.dim() == 3
-    if packed:
-        query = split_heads(query, q_num_heads)
-        key, value = split_heads(key, kv_num_heads or q_num_heads), split_heads(value, kv_num_heads or q_num_heads)
+    if q_num_heads is not None and packed:
+        groups = kv_num_heads or q_num_heads
+        query, key, value = split_heads(query, q_num_heads), split_heads(key, groups), split_heads(value, groups)
     offset: Any = 0
-    if past_key is not None:
+    if past_key is not None and past_value is not None:
         offset = past_key.shape[2]
         key, value = tl.cat([past_key, key], 2), tl.cat([past_value, value], 2)
     fused = outputs < 4 and not softcap and softmax_precision in (None, 1)

@@ -12,7 +12,8 @@ import numpy as np
 from tallow import dtypes
 from tallow.dtypes import dtype
 from tallow.errors import UnsupportedError
-from tallow.onnx.tensors import DATA_TYPES, DTYPES, NARROW, DataType
+from tallow.onnx.protobuf import DataType
+from tallow.onnx.tensors import DATA_TYPES, DTYPES, NARROW
 
 STRING = int(DataType.STRING)
 # Of the types narrower than a byte: bits, whether they have a sign.

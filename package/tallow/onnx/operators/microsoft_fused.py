@@ -155,10 +155,10 @@ def _activated(x: Tensor, activation: str, params: Sequence[float]) -> Tensor:
     """Apply the activation of a fused operator.  Raises: UnsupportedError for another name"""
     known = {"": lambda: x, "Relu": lambda: F.relu(x), "Tanh": lambda: tl.tanh(x), "Sigmoid": lambda: tl.sigmoid(x)}
     known |= {
-        "LeakyRelu": lambda: F.leaky_relu(x, *params[:1]),
+        "LeakyRelu": lambda: F.leaky_relu(x, params[0]),
         "Clip": lambda: tl.clamp(x, *params[:2]),
         "HardSigmoid": lambda: tl.clamp(x * params[0] + params[1], 0, 1),
-        "Elu": lambda: F.elu(x, *params[:1]),
+        "Elu": lambda: F.elu(x, params[0]),
         "Gelu": lambda: F.gelu(x),
         "Softplus": lambda: F.softplus(x),
     }

@@ -177,9 +177,12 @@ def qgemm(
     return y.to(tl.float32) if y_scale is None else quantize_linear(y, y_scale.to(tl.float64), y_zero_point)
 
 
-def _on_floats(function: Callable[..., Tensor], operands: Sequence[Tensor], y_scale: Any, y_zero_point: Any) -> Tensor:
+def _on_floats(
+    function: Callable[..., Tensor], operands: Sequence[Tensor | None], y_scale: Any, y_zero_point: Any
+) -> Tensor:
     """Apply a function to quantized tensors, each followed by its scale and zero point, and quantize the result."""
-    values = [dequantize_linear(*operands[i : i + 3]) for i in range(0, len(operands), 3)]
+    given: Sequence[Any] = operands
+    values = [dequantize_linear(*given[i : i + 3]) for i in range(0, len(given), 3)]
     return quantize_linear(function(*values), y_scale, y_zero_point)
 
 

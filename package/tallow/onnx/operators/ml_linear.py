@@ -185,7 +185,8 @@ def _pairs(
     """Return the scores of all pairs of classes and the votes for each class."""
     starts = np.cumsum([0, *vectors_per_class]).tolist()
     classes = len(vectors_per_class)
-    scores, votes = [], [tl.zeros(kernels.shape[0]) for _ in range(classes)]
+    scores: list[Tensor] = []
+    votes = [tl.zeros(kernels.shape[0]) for _ in range(classes)]
     for i in range(classes):
         for j in range(i + 1, classes):
             own, other = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])

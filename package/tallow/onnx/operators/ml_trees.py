@@ -113,14 +113,14 @@ def _trees(
     numbers = {name: i for i, name in enumerate((*MODES, "LEAF"))}
     try:
         mode = np.array([numbers[each] for each in modes])
-        branches = [
+        yes_nodes, no_nodes = (
             np.array([i if m == LEAF else place[t, n] for i, (t, n, m) in enumerate(zip(trees, to, mode, strict=True))])
             for to in (yes, no)
-        ]
+        )
         leaf = np.array([place[key] for key in zip(leaf_trees, leaf_ids, strict=True)], np.int64)
     except (KeyError, ValueError) as error:
         raise ArgumentError(f"the trees do not fit together: {error}", hint="export the model again") from None
-    children = {each for branch in branches for i, each in enumerate(branch.tolist()) if each != i}
+    children = {each for to in (yes_nodes, no_nodes) for i, each in enumerate(to.tolist()) if each != i}
     firsts = {tree: i for i, tree in reversed(list(enumerate(trees))) if i not in children}
     roots = np.array([firsts[tree] for tree in dict.fromkeys(trees) if tree in firsts], np.int64)
     order = np.argsort(leaf, kind="stable")
@@ -129,7 +129,8 @@ def _trees(
         mode,
         np.array(features),
         np.array(values, np.float32),
-        *branches,
+        yes_nodes,
+        no_nodes,
         np.array(missing or (0,) * len(ids), bool),
         {},
         leaf[order],

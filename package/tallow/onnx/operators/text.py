@@ -6,7 +6,7 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,8 @@ def string_normalizer(
     Shapes:  (N,) or (1, N) -> (M,) or (1, M); [""] if nothing is left
     Raises:  ArgumentError for an unknown action; ShapeError for another shape
     """
-    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}.get(case_change_action)
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+    change = changes.get(case_change_action)
     if change is None:
         raise ArgumentError(f"StringNormalizer: case_change_action={case_change_action!r}", hint="NONE, LOWER or UPPER")
     if x.ndim > 2 or (x.ndim == 2 and x.shape[0] != 1):

@@ -10,6 +10,7 @@ for all rows: results are as close to those of floats, or closer. Scales of bloc
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -200,7 +201,7 @@ def _with_shifts(codes: Array, scales: Array, middle: Array, size: int) -> Block
     return BlockMatrix(records.view(np.uint8).reshape(rows, -1), "Q4_1")
 
 
-RULES = {
+RULES: dict[Any, Callable[[GraphModule, Node], tuple[Node, Node] | None]] = {
     matmul_integer: _matmul_integer,
     matmul_integer_to_float: _matmul_integer_to_float,
     dynamic_quantize_matmul: _dynamic_quantize_matmul,

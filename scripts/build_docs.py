@@ -87,7 +87,7 @@ CORE = (
     *("tallow.amp", "tallow.accelerator", "tallow.cuda"),
     *("tallow.cuda.amp", "tallow.backends", "tallow.distributed", "tallow.distributed.optim", "tallow.testing"),
     *("tallow.compiler", "tallow.jit"),
-    "tallow.export",
+    *("tallow.export", "tallow.onnx"),
     *("tallow.fx", "tallow.fx.passes.graph_drawer", "tallow.fx.passes.shape_prop"),
     *("tallow.fx.passes.utils.matcher_utils", "tallow.fx.subgraph_rewriter"),
 )

@@ -162,7 +162,7 @@ def _reshape(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None
     return Dims(data.sizes, True) if shape == () and len(data.sizes) == 1 else None
 
 
-def _same(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
+def _same(operands: Sequence[Any], _attributes: dict[str, Any]) -> Dims | None:
     return operands[0] if isinstance(operands[0], Dims) else None
 
 
@@ -183,7 +183,7 @@ def _paired(operands: Sequence[Any]) -> tuple[list[Any], list[Any], bool] | None
 
 
 def _arithmetic(name: str) -> Callable[[Sequence[Any], dict[str, Any]], Dims | None]:
-    def compute(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
+    def compute(operands: Sequence[Any], _attributes: dict[str, Any]) -> Dims | None:
         if (pair := _paired(operands)) is None:
             return None
         return Dims(tuple(_combined(name, a, b) for a, b in zip(*pair[:2], strict=True)), pair[2])

@@ -1,4 +1,4 @@
-"""What is known of values before a model runs: dtypes, numbers of dims, and sizes that no input decides.
+"""Facts of values that are known before a model runs: dtypes, numbers of dims, and sizes that no input decides.
 
 Each function of the graph also runs on two examples, tensors of the device `meta`, which have no elements. The two
 differ in the size of every dim that the file leaves open. What is equal in both does not depend on these sizes.

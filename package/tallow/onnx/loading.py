@@ -7,6 +7,8 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import IO, Any, TypeAlias
 
+from tallow.core.creation import get_default_device
+from tallow.devices import device
 from tallow.dtypes import dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, TallowError
 from tallow.fx.graph_module import GraphModule
@@ -22,6 +24,7 @@ from tallow.onnx.scopes import Program
 from tallow.onnx.signature import ValueInfo, bound, value_info
 from tallow.onnx.tensors import ExternalFiles
 
+CPU = device("cpu")
 ModelSource: TypeAlias = Source | IO[bytes]
 
 
@@ -65,8 +68,12 @@ class OnnxModule(GraphModule):
                  names the node; GraphError for one that is not of tallow
         """
         values = bound(self.inputs(), args, kwargs, self._dtype)
+        place = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), CPU)
         try:
-            return super().__call__(*values)
+            if place == CPU:
+                return super().__call__(*values)
+            with place:  # where operators make tensors of shapes and of numbers
+                return super().__call__(*values)
         except TallowError as error:
             if (where := self._place(error)) is not None:
                 error.add_note(where)
@@ -94,7 +101,7 @@ class OnnxModule(GraphModule):
 def load(
     source: ModelSource, *, revision: str | None = None, token: str | None = None, max_trips: int | None = None
 ) -> OnnxModule:
-    """Load a model from an ONNX file, in eval mode.
+    """Load a model from an ONNX file, in eval mode, to the default device.
 
     Args:
         source: a path, whose tensors are mapped; bytes; an open binary file; or `owner/repository:file.onnx` on the
@@ -133,9 +140,16 @@ def _content(source: ModelSource) -> Source:
 
 def module_of(model: ModelProto, files: ExternalFiles, name: str, max_trips: int | None = None) -> OnnxModule:
     """Return the module of a file's messages; raises as `load`."""
-    program = Program(model, files, name, max_trips)
+    with CPU:  # arrays of the file lie there, and operators compute with them
+        module = _built(Program(model, files, name, max_trips))
+    if (place := get_default_device()) != CPU:
+        module.to(place)
+    return module
+
+
+def _built(program: Program) -> OnnxModule:
     program.refuse_unsupported()
-    graph = model.graph
+    graph = program.model.graph
     assert graph is not None  # `read_model` has refused such a file
     builder = Builder(program)
     builder.build(graph)

@@ -28,7 +28,6 @@ from tallow.onnx.wire import (
     array,
     data,
     datas,
-    encode,
     integer,
     integers,
     message,
@@ -37,10 +36,9 @@ from tallow.onnx.wire import (
     reals,
     text,
     texts,
-    write,
 )
-
-__all__ = ["encode", "read_model", "write"]
+from tallow.onnx.wire import encode as encode
+from tallow.onnx.wire import write as write
 
 
 class DataType(IntEnum):

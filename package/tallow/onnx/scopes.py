@@ -1,4 +1,4 @@
-"""What all graphs of an ONNX file share: opsets, functions, external files, and which operators are missing."""
+"""Facts that all graphs of an ONNX file share: opsets, functions, external files, and which operators are missing."""
 
 from __future__ import annotations
 

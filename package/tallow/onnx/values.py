@@ -46,7 +46,7 @@ class Known:
 
 
 class Root:
-    """What the nodes of a module refer to: path -> tensor or module. Names of the file become paths."""
+    """Members of a module that its nodes refer to: path -> tensor or module. Names of the file become paths."""
 
     def __init__(self) -> None:
         self.members: dict[str, Any] = {}

@@ -27,6 +27,7 @@ def model() -> tl.onnx.OnnxModule:
     return tl.onnx.load(onnx_damage.valid_file())
 
 
+@pytest.mark.cpu("the written module reads its tensors to the CPU")
 def test_the_module_computes_the_same_and_trains(model: tl.onnx.OnnxModule, tmp_path: Path) -> None:
     model.to_python(tmp_path / "net.py")
     again = imported(tmp_path / "net.py").Model()

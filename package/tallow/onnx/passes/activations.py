@@ -34,7 +34,7 @@ MISH = x * call("tanh", call("softplus", x))
 
 
 def _calls(function: Any, **kwargs: Any) -> Build:
-    def build(module: GraphModule, node: Node, found: Bound) -> Node:
+    def build(module: GraphModule, _node: Node, found: Bound) -> Node:
         return module.graph.call_function(function, (found["x"],), kwargs)
 
     return build

@@ -48,7 +48,7 @@ class _Turning:
         self.shared = shared
         self.done: set[str] = set()  # paths of weights
 
-    def __call__(self, module: GraphModule, node: Node, found: Bound) -> Node | None:
+    def __call__(self, module: GraphModule, _node: Node, found: Bound) -> Node | None:
         if "bias" in found and not _is_vector(found["bias"]):
             return None
         reader: Node = found["weight"]

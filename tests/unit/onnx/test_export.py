@@ -57,7 +57,8 @@ def test_a_module_becomes_operators_with_its_parameters_by_name() -> None:
     assert [t.name for t in graph.initializer] == ["0.weight", "0.bias", "2.weight", "2.bias"]
     assert shapes(graph.input) == [("x", [4, 3])]
     assert shapes(graph.output) == [("y", [4, 2])]
-    assert graph.input[0].type.tensor_type.elem_type == DataType.FLOAT
+    kind: Any = graph.input[0].type
+    assert kind.tensor_type.elem_type == DataType.FLOAT
 
 
 def test_a_loaded_file_computes_the_same() -> None:

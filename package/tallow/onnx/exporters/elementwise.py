@@ -220,7 +220,8 @@ def _(g: Builder, input: Value, other: Value, rtol: float = 1e-5, atol: float = 
 @exports("nan_to_num")
 def _(g: Builder, input: Value, nan: float, posinf: float, neginf: float) -> Value:
     for test, number in (("", nan), ("detect_negative", posinf), ("detect_positive", neginf)):
-        found = g.op("IsInf", input, **{test: 0}) if test else g.op("IsNaN", input)
+        attributes: dict[str, Any] = {test: 0} if test else {}
+        found = g.op("IsInf" if test else "IsNaN", input, **attributes)
         input = g.op("Where", found, g.scalar(number, input), input, dtype=input.dtype)
     return input
 

@@ -270,8 +270,10 @@ def _bags(g: Builder, input: Value, offsets: Value, include_last_offset: bool, d
     later = g.op("Slice", begun, [1], [END], [0])
     if include_last_offset:
         begun = g.op("Slice", begun, [0], [-1], [0])
-        return g.op("Sub", begun, later)  # type: ignore[no-any-return]
-    return g.op("Sub", begun, g.op("Pad", later, [0, 0, 1, 0]))  # type: ignore[no-any-return]
+        within: Value = g.op("Sub", begun, later)
+    else:
+        within = g.op("Sub", begun, g.op("Pad", later, [0, 0, 1, 0]))
+    return within
 
 
 @exports("searchsorted")

@@ -40,7 +40,7 @@ def _ordered(g: Builder, weight: Value, order: Sequence[int]) -> Value:
         moved = np.ascontiguousarray(np.concatenate([parts[i] for i in order])[None])
         return g.initializer(weight.name + "_onnx", moved, weight.dtype)
     if gates == 1:
-        return g.op("Unsqueeze", weight, [0])  # type: ignore[no-any-return]
+        return g.op("Unsqueeze", weight, [0])
     parts = g.op("Split", weight, axis=0, num_outputs=gates, outputs=gates)
     joined: Value = g.op("Unsqueeze", g.op("Concat", *(parts[i] for i in order), axis=0), [0])
     return joined
@@ -66,7 +66,7 @@ class _Layer:
         self.b = g.op("Concat", *(_ordered(g, half, order) for half in halves), axis=1)
 
     @staticmethod
-    def _product(g: Builder, gates: Value) -> tuple[Value, Value | None, Value | None]:
+    def _product(g: Builder, gates: Value) -> tuple[Any, Value | None, Value | None]:
         node = None if g.node is None else g.node.args[0]
         if node is None or name_of(getattr(node, "target", None)) != "linear":
             return gates, None, None

@@ -34,10 +34,12 @@ from urllib.parse import urljoin
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = "docs"  # in OUT
 CARD = "web/pictures/card.png"
+HEADER_LINK = '<a href="../../">All demos</a>'
 UNKNOWN = "<i>address of the repository</i>"  # in the front page
 sys.path.insert(0, str(ROOT / "package"))
 
 from tallow.errors import TallowError  # noqa: E402
+from tallow.site.browser_wheel import SiteError  # noqa: E402
 from tallow.site.build import ENTRY, build_site, fill_place, replaced_site  # noqa: E402  the checkout's, whatever is installed
 
 
@@ -73,6 +75,7 @@ def build_docs(site: Path) -> None:
     path = os.pathsep.join([str(ROOT / "package"), str(ROOT / "native_gpu")])
     subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, stdout=sys.stderr, check=True)
     link_docs(site / ENTRY)
+    add_to_headers(site, f"../../{DOCS}/", "Documentation")
 
 
 def link_docs(front_page: Path) -> None:
@@ -85,6 +88,16 @@ def link_repository(front_page: Path, repository: str) -> None:
     address = html.escape(repository)
     fill_place(front_page, "repository", f'<a href="{address}">Source</a>')
     front_page.write_text(front_page.read_text(encoding="utf-8").replace(UNKNOWN, address), encoding="utf-8")
+
+
+def add_to_headers(site: Path, address: str, text: str) -> None:
+    """Add a link to the header of each demo."""
+    for page in sorted(site.glob("wasm_examples/*/index.html")):
+        before, place, after = page.read_text(encoding="utf-8").partition(HEADER_LINK)
+        if not place:
+            raise SiteError(f"{page} has no {HEADER_LINK}")
+        link = f'<a href="{html.escape(address)}">{text}</a>'
+        page.write_text(f"{before}{place}\n      {link}{after}", encoding="utf-8")
 
 
 def set_address(front_page: Path, address: str) -> None:
@@ -138,6 +151,7 @@ def main() -> int:
                     set_address(site / ENTRY, arguments.address)
                 if arguments.repository:
                     link_repository(site / ENTRY, arguments.repository)
+                    add_to_headers(site, arguments.repository, "Source")
                 if arguments.docs:
                     build_docs(site)
     except TallowError as error:

@@ -167,6 +167,22 @@ def test_front_page_names_the_addresses_of_the_site_and_its_source(tmp_path: Pat
     assert "pip install git+https://example.org/&quot;source&quot;\n" in text
 
 
+def test_the_headers_of_the_demos_have_links(tmp_path: Path) -> None:
+    script = load_script("build_site")
+    pages = sorted(paths.ROOT.glob("wasm_examples/*/index.html"))
+    for page in pages:
+        copy = tmp_path / page.relative_to(paths.ROOT)
+        copy.parent.mkdir(parents=True)
+        copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    script.add_to_headers(tmp_path, "https://example.org/?a&b", "Source")
+    script.add_to_headers(tmp_path, "../../docs/", "Documentation")
+    for page in pages:
+        text = (tmp_path / page.relative_to(paths.ROOT)).read_text(encoding="utf-8")
+        header = text.partition("<header")[2].partition("</header>")[0]
+        assert '<a href="https://example.org/?a&amp;b">Source</a>' in header
+        assert '<a href="../../docs/">Documentation</a>' in header
+
+
 def test_another_release_of_pyodide_is_refused(tmp_path: Path, pure_wheel: Path, another_release: Path) -> None:
     with pytest.raises(SiteError, match=r"0\.25\.0"):
         build_site(tmp_path / "site", wheel=pure_wheel, pyodide=another_release)

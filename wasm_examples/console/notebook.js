@@ -26,6 +26,8 @@ export class Notebook {
   #cells = [];
   /** @type {Record<string, any>} */
   #metadata = {};
+  /** @type {HTMLElement | undefined}  in the place of the cell that was deleted last */
+  #undo;
   #runs = 0;
   #isRunningAll = false;
   #timer = 0;
@@ -186,11 +188,35 @@ export class Notebook {
   #remove(cell) {
     const place = this.#cells.indexOf(cell);
     this.#cells.splice(place, 1);
-    cell.element.remove();
+    this.#undo?.remove();
+    this.#undo = this.#undoOf(cell);
+    cell.element.replaceWith(this.#undo);
     if (!this.#cells.length) this.#add("code");
     else this.#cells[Math.min(place, this.#cells.length - 1)].focus();
     this.#rename();
     this.#changed();
+  }
+
+  /** A line in the place of a deleted cell, which brings it back. @param {Cell} cell */
+  #undoOf(cell) {
+    const line = document.createElement("p");
+    line.className = "hint";
+    line.setAttribute("role", "status");
+    line.dataset.testid = "cell-deleted";
+    const undo = document.createElement("button");
+    undo.type = "button";
+    undo.className = "quiet";
+    undo.textContent = "Undo";
+    undo.onclick = () => {
+      const next = this.#cells.findIndex(({ element }) => line.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING);
+      this.#cells.splice(next < 0 ? this.#cells.length : next, 0, cell);
+      line.replaceWith(cell.element);
+      this.#rename();
+      cell.focus();
+      this.#changed();
+    };
+    line.append("A cell was deleted. ", undo);
+    return line;
   }
 
   #rename() {

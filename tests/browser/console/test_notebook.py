@@ -137,6 +137,12 @@ def test_cells_move_and_are_deleted(notebook: Notebook) -> None:
     expect(notebook.sources.nth(1)).to_have_value("'c'")
     notebook.cells.nth(0).get_by_role("button", name="Delete").click()
     expect(notebook.sources.nth(0)).to_have_value("'c'")
+    notebook.cells.nth(0).get_by_role("button", name="Delete").click()
+    expect(notebook.sources).to_have_count(1)
+    notebook.page.get_by_test_id("cell-deleted").get_by_role("button", name="Undo").click()  # of the last one
+    expect(notebook.sources.nth(0)).to_have_value("'c'")
+    expect(notebook.sources.nth(1)).to_have_value("'b'")
+    expect(notebook.page.get_by_test_id("cell-deleted")).to_have_count(0)
     for _ in range(2):
         notebook.cells.first.get_by_role("button", name="Delete").click()
     expect(notebook.cells).to_have_count(1)

@@ -129,7 +129,7 @@ def causal_conv_with_state(
     return (y if activation == "none" else F.silu(y)), whole[..., whole.shape[-1] - kept :]
 
 
-@operator("Col2Im", since=18, whole=True)
+@operator("Col2Im", since=18, whole=True, folds=False)
 def col2im(
     x: Tensor,
     image_shape: Tensor,

@@ -87,7 +87,7 @@ def _kept(corners: Any, scores: Any, limit: int, overlap: float, lowest: float |
     return kept
 
 
-@operator("RoiAlign", since=10, whole=True)
+@operator("RoiAlign", since=10, whole=True, folds=False)
 def roi_align(
     x: Tensor,
     rois: Tensor,
@@ -146,7 +146,7 @@ def _pairs(position: Any, size: int) -> tuple[Any, Any, Any, Any]:
     return low, np.minimum(low + 1, size - 1), (1 - part) * inside, part * inside
 
 
-@operator("MaxRoiPool", since=1, whole=True)
+@operator("MaxRoiPool", since=1, whole=True, folds=False)
 def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0) -> Tensor:
     """Return the maxima of the parts of regions (image, x1, y1, x2, y2).
 
@@ -175,7 +175,7 @@ def _parts(start: int, length: int, count: int, size: int) -> list[tuple[int, in
     return [(min(max(low, 0), size), min(max(high, 0), size)) for low, high in edges]
 
 
-@operator("ImageDecoder", since=20, whole=True)
+@operator("ImageDecoder", since=20, whole=True, folds=False)
 def image_decoder(encoded_stream: Tensor, *, pixel_format: str = "RGB") -> Tensor:
     """Decode the bytes of a picture file, by Pillow.
 

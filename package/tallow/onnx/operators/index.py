@@ -117,7 +117,7 @@ def tensor_scatter(
     return tl.scatter(past_cache, axis, places.reshape(form).expand(update.shape), update)
 
 
-@operator("OneHot", since=9, whole=True)
+@operator("OneHot", since=9, whole=True, folds=False)
 def one_hot(indices: Tensor, depth: Ints, values: Tensor, *, axis: int = -1) -> Tensor:
     """Return `values[1]` where the new dim equals the index, and `values[0]` elsewhere and for indices out of range."""
     length = int(depth.reshape(-1)[0].item()) if isinstance(depth, Tensor) else depth[0]
@@ -181,7 +181,7 @@ def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
     return tl.triu(tl.tril(ones, k), k).to(x.dtype if dtype is None else dtype_of(dtype))
 
 
-@operator("Range", since=11, whole=True)
+@operator("Range", since=11, whole=True, folds=False)
 def arange(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
     """Return start, start + delta, ... below `limit`."""
     return tl.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)

@@ -202,7 +202,7 @@ def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
     return tl.linalg.vector_norm(x, p, _over_space(x), keepdim=True)
 
 
-@operator("MaxUnpool", since=9, whole=True)
+@operator("MaxUnpool", since=9, whole=True, folds=False)
 def max_unpool(
     x: Tensor,
     indices: Tensor,

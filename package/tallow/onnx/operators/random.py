@@ -21,7 +21,7 @@ def generator_of(seed: float | None) -> tl.Generator | None:
     return tl.Generator().manual_seed(struct.unpack("<I", struct.pack("<f", seed))[0])
 
 
-@operator("RandomNormal", since=1, whole=True)
+@operator("RandomNormal", since=1, whole=True, folds=False)
 def random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Sequence[int]
 ) -> Tensor:
@@ -29,7 +29,7 @@ def random_normal(
     return (tl.randn(tuple(shape), generator=generator_of(seed)) * scale + mean).to(dtype_of(dtype))
 
 
-@operator("RandomUniform", since=1, whole=True)
+@operator("RandomUniform", since=1, whole=True, folds=False)
 def random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Sequence[int]
 ) -> Tensor:
@@ -37,7 +37,7 @@ def random_uniform(
     return (tl.rand(tuple(shape), generator=generator_of(seed)) * (high - low) + low).to(dtype_of(dtype))
 
 
-@operator("RandomNormalLike", since=1, whole=True)
+@operator("RandomNormalLike", since=1, whole=True, folds=False)
 def random_normal_like(
     x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ) -> Tensor:
@@ -46,7 +46,7 @@ def random_normal_like(
     return drawn.to(x.dtype if dtype is None else dtype_of(dtype))
 
 
-@operator("RandomUniformLike", since=1, whole=True)
+@operator("RandomUniformLike", since=1, whole=True, folds=False)
 def random_uniform_like(
     x: Tensor, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ) -> Tensor:
@@ -55,14 +55,14 @@ def random_uniform_like(
     return drawn.to(x.dtype if dtype is None else dtype_of(dtype))
 
 
-@operator("Bernoulli", since=15, whole=True)
+@operator("Bernoulli", since=15, whole=True, folds=False)
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
     """Draw 1 with the probability of each element, else 0."""
     drawn = tl.bernoulli(x, generator=generator_of(seed))
     return drawn.to(x.dtype if dtype is None else dtype_of(dtype))
 
 
-@operator("Multinomial", since=7, whole=True)
+@operator("Multinomial", since=7, whole=True, folds=False)
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
     """Draw classes from unnormalized log-probabilities.
 

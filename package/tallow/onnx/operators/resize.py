@@ -123,7 +123,7 @@ def _axes(
     }
 
 
-@operator("Resize", since=11, whole=True)
+@operator("Resize", since=11, whole=True, folds=False)
 def resize(
     x: Tensor,
     roi: Tensor | None = None,
@@ -163,19 +163,19 @@ def resize(
     return y
 
 
-@operator("Resize", since=10, until=10, whole=True)
+@operator("Resize", since=10, until=10, whole=True, folds=False)
 def resize_10(x: Tensor, scales: Tensor, *, mode: str = "nearest") -> Tensor:
     """Resize by `scales`, from the corner on."""
     return resize(x, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
-@operator("Upsample", since=9, whole=True)
+@operator("Upsample", since=9, whole=True, folds=False)
 def upsample(x: Tensor, scales: Tensor, *, mode: str = "nearest") -> Tensor:
     """Resize by `scales`, from the corner on."""
     return resize_10(x, scales, mode=mode)
 
 
-@operator("Upsample", since=7, until=8)
+@operator("Upsample", since=7, until=8, whole=True, folds=False)
 def upsample_by(x: Tensor, *, scales: Sequence[float], mode: str = "nearest") -> Tensor:
     """Resize by `scales`, from the corner on."""
     return resize_10(x, x.new_tensor(scales), mode=mode)

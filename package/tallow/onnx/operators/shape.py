@@ -307,7 +307,7 @@ def identity(x: Any) -> Any:
     return x
 
 
-@operator("Dropout", since=12, whole=True)
+@operator("Dropout", since=12, whole=True, folds=False)
 def dropout(
     data: Tensor,
     ratio: Tensor | None = None,

@@ -16,13 +16,13 @@ from tallow.onnx.operators.element_types import dtype_of
 from tallow.onnx.operators.registry import Ints, ints, operator
 
 
-@operator("HannWindow", since=17, whole=True)
+@operator("HannWindow", since=17, whole=True, folds=False)
 def hann_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     """Return a Hann window."""
     return tl.hann_window(int(size.item()), bool(periodic)).to(dtype_of(output_datatype))
 
 
-@operator("HammingWindow", since=17, whole=True)
+@operator("HammingWindow", since=17, whole=True, folds=False)
 def hamming_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     """Return a Hamming window, with 25 / 46 at its middle."""
     return tl.hamming_window(int(size.item()), bool(periodic), alpha=25 / 46, beta=21 / 46).to(
@@ -30,7 +30,7 @@ def hamming_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1)
     )
 
 
-@operator("BlackmanWindow", since=17, whole=True)
+@operator("BlackmanWindow", since=17, whole=True, folds=False)
 def blackman_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     """Return a Blackman window."""
     return tl.blackman_window(int(size.item()), bool(periodic)).to(dtype_of(output_datatype))
@@ -43,7 +43,7 @@ def _as_complex(x: Tensor) -> Tensor:
     return x[..., 0] if x.shape[-1] == 1 else tl.view_as_complex(x.contiguous())
 
 
-@operator("DFT", since=20, whole=True)
+@operator("DFT", since=20, whole=True, folds=False)
 def dft(
     x: Tensor, dft_length: Ints | None = None, axis: Ints | None = None, *, inverse: int = 0, onesided: int = 0
 ) -> Tensor:
@@ -62,7 +62,7 @@ def dft(
     return tl.view_as_real((tl.fft.ifft if inverse else tl.fft.fft)(values, length, along))
 
 
-@operator("DFT", since=17, until=19, whole=True)
+@operator("DFT", since=17, until=19, whole=True, folds=False)
 def dft_along(
     x: Tensor, dft_length: Ints | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
 ) -> Tensor:
@@ -70,7 +70,7 @@ def dft_along(
     return dft(x, dft_length, (axis,), inverse=inverse, onesided=onesided)
 
 
-@operator("STFT", since=17, whole=True)
+@operator("STFT", since=17, whole=True, folds=False)
 def stft(
     signal: Tensor,
     frame_step: Ints,
@@ -93,7 +93,7 @@ def stft(
     return tl.view_as_real(spectra[..., : length // 2 + 1] if onesided else spectra)
 
 
-@operator("MelWeightMatrix", since=17, whole=True)
+@operator("MelWeightMatrix", since=17, whole=True, folds=False)
 def mel_weight_matrix(
     num_mel_bins: Tensor,
     dft_length: Tensor,

@@ -82,7 +82,7 @@ def string_normalizer(
     return _strings(kept, (len(kept),) if x.ndim < 2 else (1, len(kept)))
 
 
-@operator("TfIdfVectorizer", since=9, whole=True)
+@operator("TfIdfVectorizer", since=9, whole=True, folds=False)
 def tf_idf_vectorizer(
     x: Any,
     *,

@@ -1,0 +1,99 @@
+"""Operators of ONNX that the other tests do not reach in every build: results by hand, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.onnx_graphs import call, loaded, typed
+
+import tallow as tl
+from tallow.errors import TallowError
+
+
+def run(nodes: list[Any], x: Any, **weights: Any) -> Any:
+    model = loaded(nodes, [typed("x", *x.shape, dtype=x.dtype)], weights)
+    with tl.no_grad():
+        return model(x)
+
+
+def test_random_numbers_differ_between_calls_unless_they_have_a_seed() -> None:
+    x = tl.zeros(100)
+    free = loaded([call("RandomNormalLike", "x", "y")], [typed("x", 100)], {})
+    assert not tl.equal(free(x), free(x))
+    seeded = loaded([call("RandomNormalLike", "x", "y", seed=1.0)], [typed("x", 100)], {})
+    assert tl.equal(seeded(x), seeded(x))
+    constant = loaded([call("RandomUniform", "", "r", shape=[100]), call("Add", "x r", "y")], [typed("x", 100)], {})
+    assert not tl.equal(constant(x), constant(x))
+
+
+def test_a_range_that_does_not_fit_is_not_computed_at_load() -> None:
+    nodes = [call("Range", "start end step", "r"), call("Gather", "r i", "g"), call("Add", "x g", "y")]
+    weights = {"start": 0, "end": 2**60, "step": 1, "i": 0}
+    loaded(nodes, [typed("x", 1, dtype=tl.int64)], weights)  # the file is valid; running it is another matter
+
+
+def test_integers_divide_towards_zero() -> None:
+    x = tl.tensor([-7, 7, -8])
+    assert run([call("Div", "x two", "y")], x, two=2).tolist() == [-3, 3, -4]
+
+
+def test_the_last_of_equal_maxima() -> None:
+    x = tl.tensor([[1.0, 3.0, 3.0]])
+    assert run([call("ArgMax", "x", "y", axis=1, keepdims=0)], x).tolist() == [1]
+    assert run([call("ArgMax", "x", "y", axis=1, keepdims=0, select_last_index=1)], x).tolist() == [2]
+
+
+def test_slices_step_backwards() -> None:
+    x = tl.arange(6)
+    weights = {"s": [-1], "e": [-7], "a": [0], "t": [-2]}
+    assert run([call("Slice", "x s e a t", "y")], x, **weights).tolist() == [5, 3, 1]
+
+
+def test_quantization_rounds_halves_to_even_and_saturates() -> None:
+    x = tl.tensor([0.5, 1.5, 2.5, 1000.0, -1000.0])
+    y = run([call("QuantizeLinear", "x s z", "y")], x, s=1.0, z=tl.tensor(10, dtype=tl.uint8))
+    assert y.tolist() == [10, 12, 12, 255, 0]
+
+
+def test_products_of_bytes_are_exact() -> None:
+    a = tl.tensor(np.full((2, 4000), 255, np.uint8))
+    b = tl.tensor(np.full((4000, 1), 255, np.uint8))
+    nodes = [call("MatMulInteger", "x b za", "y")]
+    assert run(nodes, a, b=b, za=tl.tensor(0, dtype=tl.uint8)).tolist() == [[255 * 255 * 4000]] * 2
+
+
+def test_scattered_sums() -> None:
+    x = tl.zeros(4)
+    weights = {"i": [[1], [1], [3]], "u": [1.0, 2.0, 4.0]}
+    assert run([call("ScatterND", "x i u", "y", reduction="add")], x, **weights).tolist() == [0.0, 3.0, 0.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("node", "words"),
+    [
+        (call("Pad", "x p", "y", mode="mirror"), "Pad: mode='mirror'"),
+        (call("BitShift", "x x", "y", direction="UP"), "BitShift: direction='UP'"),
+        (call("Resize", "x  sizes", "y", mode="nearest"), "Resize: neither scales nor sizes"),
+        (call("RNN", "x x x", "y", direction="down", hidden_size=2), "RNN: direction='down'"),
+    ],
+)
+def test_words_that_no_operator_knows_are_named(node: Any, words: str) -> None:
+    x = tl.zeros(1, 2)
+    with pytest.raises(TallowError, match=words):
+        run([node], x, p=[0, 0, 0, 0], sizes=tl.zeros(0))
+
+
+def test_gradients_flow_through_operators() -> None:
+    nodes = [call("Gemm", "x w b", "h", transB=1), call("Clip", "h low", "r"), call("ReduceSum", "r", "y", keepdims=0)]
+    weights = {"w": tl.tensor([[1.0, -1.0]]), "b": tl.tensor([0.5]), "low": 0.0}
+    model = loaded(nodes, [typed("x", "n", 2)], weights)
+    x = tl.tensor([[2.0, 1.0], [0.0, 3.0]], requires_grad=True)
+    model(x).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[1.0, -1.0], [0.0, 0.0]]
+    assert {name: p.grad.tolist() for name, p in model.named_parameters() if p.grad is not None} == {
+        "w": [[2.0, 1.0]],
+        "b": [1.0],
+    }

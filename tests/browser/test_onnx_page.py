@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from support.paths import ROOT
 from tests.browser.conftest import START_MS
 from tests.browser.consoles import Console
 from tests.browser.dropping import drop
-from tests.browser.hub import no_hub
+from tests.browser.hub import Hub, no_hub
 
 PAGE = "wasm_examples/onnx/"
 DIGITS = ROOT / PAGE / "models" / "digits.onnx"
@@ -190,3 +191,22 @@ def test_the_console_opens_the_same_model(browser: Browser, revisited_site: str,
     console.page.get_by_test_id("run").click()
     console.wrote("def forward(self, image):")
     context.close()
+
+
+def test_a_file_of_the_hub_comes_with_the_names_of_its_classes(runner: Runner) -> None:
+    words = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    names = {str(i): word for i, word in enumerate(words)}
+    settings = {"do_normalize": True, "image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    files = {
+        "onnx/model.onnx": DIGITS.read_bytes(),
+        "config.json": json.dumps({"id2label": names}).encode(),
+        "preprocessor_config.json": json.dumps(settings).encode(),
+    }
+    runner.page.context.route("https://huggingface.co/**", Hub(digits=files))
+    runner.page.get_by_test_id("model-id").fill("who/digits:onnx/model.onnx")
+    runner.page.get_by_test_id("load").click()
+    expect(runner.name).to_contain_text("model.onnx: opset", timeout=START_MS)
+    expect(runner.page.get_by_test_id("scale-image")).to_have_value("signed")
+    runner.page.get_by_test_id("scale-image").select_option("unit")
+    runner.run()
+    expect(runner.page.get_by_test_id("classes").locator("li").first).to_contain_text("seven")

@@ -30,7 +30,10 @@ LAYERS = (
     ("models",),
     ("peft", "training"),
     ("tallow",),
-    ("keras", "onnx", "serving", "transformers", "sentence_transformers", "cli", "compat", "site", "__main__"),
+    (
+        *("keras", "onnx", "optimum", "serving", "transformers", "sentence_transformers"),
+        *("cli", "compat", "site", "__main__"),
+    ),
 )
 RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 

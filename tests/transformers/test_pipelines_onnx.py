@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import tallow.models
 from tallow import transformers as tf
 from tallow.cli.onnx_target import write_onnx
 from tallow.errors import ArgumentError, ArgumentTypeError, UnsupportedError
-from tallow.transformers import onnx_models
+from tallow.optimum import onnxruntime as onnx_models
 
 TEXTS = ["The cat sat on the mat.", "A dog!"]
 PICTURE = (np.random.default_rng(0).random((40, 60, 3)) * 255).astype(np.uint8)
@@ -89,3 +91,12 @@ def test_a_model_is_called_as_those_of_transformers(folders: Folders, tmp_path: 
         onnx_models.ORTModelForSequenceClassification.from_pretrained(target, colour="red")
     with pytest.raises(UnsupportedError, match="ONNX only"):
         tf.pipeline("text-generation", model=target)
+
+
+@pytest.mark.native
+def test_programs_import_optimum_by_its_name(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("from optimum.onnxruntime import ORTModelForMaskedLM as M\nprint(M.__module__)\n")
+    command = [sys.executable, "-m", "tallow.compat", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "tallow.optimum.onnxruntime", done.stderr

@@ -5,6 +5,7 @@ web/worker/bridge.py documents the methods of `Demo`.
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Generator
@@ -28,6 +29,7 @@ from tallow.onnx.signature import ValueInfo, bound
 from tallow.onnx.summary import OnnxContents, contents_of
 
 MODEL = "model.onnx"
+CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
 KEPT_BYTES = 256 << 20  # of the values of operators, for a look at them after the run
 MOST_NODES = 20_000  # that are drawn
 OTHERS = {
@@ -52,6 +54,7 @@ class Demo:
         self._problem = ""
         self._drawing = Drawing([], {})
         self._labels: list[str] = []
+        self._scale = "unit"
         self._values: dict[str, Any] = {}
         self._run: Run | None = None
 
@@ -74,7 +77,9 @@ class Demo:
         except UnsupportedError as error:
             problem, drawing = str(error), file_drawing(proto)
         self._model, self._problem, self._drawing = model, problem, drawing
-        self._labels = labels_of(summary.metadata)
+        settings = {name: _entries(data) for name, data in files.items() if name.endswith(".json")}
+        self._labels = labels_of(summary.metadata) or labels_of(settings.get(CONFIG, {}))
+        self._scale = _scale(settings.get(PREPROCESSOR, {}))
         self._values, self._run = {}, None
         return self._description(summary)
 
@@ -84,7 +89,7 @@ class Demo:
         return {
             "nodes": [node.entry() for node in nodes[:MOST_NODES]],
             "cut": len(nodes) > MOST_NODES,
-            "inputs": [_input(info) for info in self._model.inputs()] if self._model is not None else [],
+            "inputs": [_input(info, self._scale) for info in self._model.inputs()] if self._model is not None else [],
             "operators": summary.operators,
             "opset": ", ".join(f"{name} {version}" for name, version in summary.opsets.items()),
             "producer": str(summary.metadata.get("producer", "")),
@@ -239,7 +244,7 @@ class Run(Interpreter):
 
 def _loaded(files: dict[str, npt.NDArray[np.uint8]]) -> OnnxModule:
     """Load the model; the files of its external data, if any, are written to a folder, where it looks for them."""
-    if len(files) == 1:
+    if all(name == MODEL or name.endswith(".json") for name in files):
         return load(Opened(files[MODEL], "the file"))
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
@@ -247,7 +252,24 @@ def _loaded(files: dict[str, npt.NDArray[np.uint8]]) -> OnnxModule:
         return load(Path(folder) / MODEL)
 
 
-def _input(info: ValueInfo) -> dict[str, Any]:
+def _entries(data: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    """Return the entries of a JSON file of the Hub; none if it is damaged, since the model runs without them."""
+    try:
+        found = json.loads(data.tobytes())
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _scale(settings: dict[str, Any]) -> str:
+    """Return the range of pictures by an image processor's settings."""
+    if not settings.get("do_normalize", bool(settings)):
+        return "unit"
+    mean = settings.get("image_mean")
+    return "signed" if mean in (0.5, [0.5, 0.5, 0.5]) else "imagenet"
+
+
+def _input(info: ValueInfo, scale: str) -> dict[str, Any]:
     """Return an input as inputs.js describes it."""
     dims = picture_dims(info)
     return {
@@ -255,5 +277,6 @@ def _input(info: ValueInfo) -> dict[str, Any]:
         "dtype": info.kind if info.dtype is None else str(info.dtype).rpartition(".")[2],
         "shape": list(info.shape or ()),
         "kinds": kinds_of(info),
+        "scale": "bytes" if info.dtype == tl.uint8 else scale,
         "size": {"height": dims and dims.height, "width": dims and dims.width},
     }

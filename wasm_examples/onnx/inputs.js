@@ -6,8 +6,8 @@ import { PictureField } from "./picture-field.js";
 
 /**
  * An input of a model. `shape` has names or null for dims that the file leaves open; `kinds` are those that fit, the likeliest first;
- * `size` is that of a picture, whose dims may be open.
- * @typedef {{ name: string, dtype: string, shape: (number | string | null)[], kinds: Kind[], size: { height: number | null, width: number | null } }} Input
+ * `size` is that of a picture, whose dims may be open; `scale` its likeliest range.
+ * @typedef {{ name: string, dtype: string, scale: string, shape: (number | string | null)[], kinds: Kind[], size: { height: number | null, width: number | null } }} Input
  * @typedef {"picture" | "sound" | "text" | "numbers"} Kind
  * @typedef {(method: string, keywords: Record<string, unknown>) => Promise<any>} Call  calls Python
  * @typedef {{ element: HTMLElement, give(call: Call, signal: AbortSignal): Promise<unknown> }} Field

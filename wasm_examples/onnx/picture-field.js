@@ -41,7 +41,7 @@ export class PictureField {
     const fields = document.createElement("div");
     fields.className = "fields";
     for (const side of /** @type {const} */ (["height", "width"])) if (input.size[side] === null) fields.append(this.#sideField(side));
-    if (input.dtype === "uint8") this.#scale.select.value = "bytes";
+    this.#scale.select.value = input.scale;
     fields.append(this.#fit.label, this.#scale.label, this.#order.label);
     this.shown.className = "picture";
     this.shown.setAttribute("role", "img");

@@ -31,7 +31,8 @@ PALETTE = (np.modf(np.outer(np.arange(256), [0.618034, 0.381966, 0.236068]))[0] 
 def labels_of(metadata: Mapping[str, Any]) -> list[str]:
     """Return the names of classes in a file's metadata, where exporters write them; or none."""
     for key in LABELS:
-        text = str(metadata.get(key, ""))
+        text = metadata.get(key) or ""
+        text = text if isinstance(text, str) else json.dumps(text)
         if not text or len(text) > LONGEST_LABELS:
             continue
         parsed: Any = None

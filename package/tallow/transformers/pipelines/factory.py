@@ -7,7 +7,7 @@ from typing import Any
 
 from tallow.errors import ArgumentError, CheckpointError, TallowWarning, UnsupportedError, warn
 from tallow.lazy_names import import_name
-from tallow.transformers.onnx_models import BY_AUTO, onnx_file
+from tallow.optimum.onnxruntime import BY_AUTO, onnx_file
 from tallow.transformers.pipelines import built_in
 from tallow.transformers.pipelines.tasks import TASKS, Task, task_named, task_of
 from tallow.transformers.without_effect import Neutral, effective

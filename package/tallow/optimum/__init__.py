@@ -1,0 +1,1 @@
+"""optimum's names: `optimum.onnxruntime` has classes that run ONNX files with transformers' inputs and results."""

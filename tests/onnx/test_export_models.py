@@ -10,6 +10,7 @@ from support.small_models import ENTRIES
 import tallow as tl
 from tallow import models
 from tallow.export import Dim
+from tallow.models.causal_lm import CausalLM
 
 pytest.importorskip("onnx", reason="onnx, which checks the files, is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime, the reference of these tests, is not installed")
@@ -86,3 +87,34 @@ def test_a_model_is_exported(name: str) -> None:
 
 def test_every_family_is_exported() -> None:
     assert set(ENTRIES) <= set(MODELS)
+
+
+LANGUAGE_MODELS = [name for name in ENTRIES if issubclass(getattr(models, name), CausalLM)]
+
+
+@pytest.mark.parametrize("name", LANGUAGE_MODELS)
+def test_a_decoder_continues_from_its_keys_and_values(name: str) -> None:
+    """The file reads a text in parts, from an empty past on, as the model reads it at once."""
+    from support import onnx_runs as runs
+
+    model = small(name)
+    decoder = tl.onnx.DecoderWithPast(model)
+    arguments = decoder.export_arguments()
+    program, file = runs.exported(decoder, arguments.pop("args"), **arguments)
+    names = [value.name for value in program.model_proto.graph.input]
+    assert names[:2] == ["input_ids", "past_key_values.0.key"]
+    text = tl.tensor([[1, 2, 3, 4, 5, 6]])
+    run, loaded = runs.session(file), tl.onnx.load(file)
+    state, kept = [x.numpy() for x in decoder.empty()], decoder.empty()
+    logits: list[Any] = []
+    others: list[Any] = []
+    for part in (text[:, :3], text[:, 3:4], text[:, 4:]):
+        found, *state = run.run(None, dict(zip(names, [part.numpy(), *state], strict=True)))
+        with tl.no_grad():
+            other, *kept = loaded(part, *kept)
+        logits.append(tl.from_numpy(found))
+        others.append(other)
+    with tl.no_grad():
+        expected = model(text)
+    tl.testing.assert_close(tl.cat(logits, 1), expected, rtol=1e-5, atol=1e-5)
+    tl.testing.assert_close(tl.cat(others, 1), expected, rtol=1e-5, atol=1e-5)

@@ -3,6 +3,7 @@
 from tallow.lazy_names import names_of
 
 LAZY = {
+    "DecoderWithPast": "tallow.onnx.decoder:DecoderWithPast",
     "ONNXProgram": "tallow.onnx.exporters.program:ONNXProgram",
     "OnnxModule": "tallow.onnx.loading:OnnxModule",
     "export": "tallow.onnx.exporting:export",

@@ -160,11 +160,9 @@ class Conversion:
         names = [op.names[i] for i, _ in op.operands if op.names[i] in arguments]
         flat = [x for name in names for x in (arguments[name] if _is_list(arguments[name]) else [arguments[name]])]
         values = [x for x in flat if isinstance(x, Value)]
-        if not values:
-            return arguments
-        common = values[0].dtype
+        common = values[0].dtype if values else self.g.result.dtype
         converts = op.dtypes in ("promote", "divide", "float", "first")
-        if op.dtypes in ("promote", "divide", "float"):
+        if values and op.dtypes in ("promote", "divide", "float"):
             common = dtypes.result_type([_stand_in(x) for x in flat])
             if op.dtypes == "float" and common.category < 2:
                 common = dtypes.get_default_dtype()

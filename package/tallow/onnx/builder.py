@@ -69,8 +69,8 @@ class Builder:
 
     def _contents(self, proto: GraphProto) -> list[Value]:
         """Add the initializers and the nodes of a graph, whose inputs are there; return its outputs."""
-        for tensor in proto.sparse_initializer:
-            name = tensor.values.name if tensor.values is not None else ""
+        for sparse in proto.sparse_initializer:
+            name = sparse.values.name if sparse.values is not None else ""
             raise CheckpointError(f"the initializer {name!r:.80} is a sparse tensor", hint="save it as a dense one")
         self._uses.update(name for node in proto.node for name in node.input)
         for tensor in proto.initializer:
@@ -174,9 +174,10 @@ class Builder:
         attributes |= {
             name: self._graph(graph, f"{node.name or node.op_type}.{name}") for name, graph in graphs.items()
         }
-        results = self._results(operator, operands, attributes)
+        results: Any = self._results(operator, operands, attributes)
         if isinstance(results, Proxy) and (len(names) > 1 or operator.returns_tuple):
-            results = [results[i] for i in range(len(names))]
+            whole: Any = results
+            results = [whole[i] for i in range(len(names))]
         elif not isinstance(results, tuple):  # a list is a sequence, one value
             results = [results]
         return [

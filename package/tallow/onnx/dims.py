@@ -120,10 +120,12 @@ def _slice(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     if not isinstance(data, Dims):
         return None
     given = [_ints(each) for each in operands[1:]] or [attributes.get(name) for name in ("starts", "ends", "axes")]
-    starts, ends, axes, steps = (*given, *([None] * (4 - len(given))))
+    starts, ends, axes, steps = [*given, None, None, None, None][:4]
     if starts is None or ends is None or len(starts) != 1 or (axes or (0,)) not in ((0,), (-1,)):
         return None
     step = steps[0] if steps else 1
+    if not step:
+        return None
     if data.sizes is not None:
         return Dims(data.sizes[slice(starts[0], ends[0], step)])
     if step == 1 and (0 <= starts[0] <= ends[0] < MOST or -MOST < starts[0] <= ends[0] < 0):

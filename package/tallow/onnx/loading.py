@@ -83,7 +83,7 @@ class OnnxModule(GraphModule):
 
     def _place(self, error: Exception) -> str | None:
         """Return which node of the file raised an error."""
-        filename = type(self).forward.__code__.co_filename  # type: ignore[attr-defined]
+        filename = type(self).forward.__code__.co_filename
         lines = [number for frame, number in walk_tb(error.__traceback__) if frame.f_code.co_filename == filename]
         if not lines:
             return None

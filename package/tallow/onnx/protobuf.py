@@ -22,7 +22,6 @@ from tallow.errors import CheckpointError
 from tallow.io.source import Source, open_source
 from tallow.onnx.wire import (
     HINT,
-    Buffer,
     Message,
     Reader,
     array,
@@ -37,6 +36,7 @@ from tallow.onnx.wire import (
     text,
     texts,
 )
+from tallow.onnx.wire import Buffer as Buffer
 from tallow.onnx.wire import encode as encode
 from tallow.onnx.wire import write as write
 
@@ -304,7 +304,7 @@ def read_model(source: Source) -> ModelProto:
     Raises:  CheckpointError if it is truncated, malformed or no ONNX file; OSError if the path cannot be read
     """
     opened = open_source(source)
-    model = Reader(memoryview(opened.data), opened.name).read(ModelProto)
+    model = Reader(opened.data.data, opened.name).read(ModelProto)
     if model.graph is None:
         raise CheckpointError(f"{opened.name} has no graph; it is no ONNX model", hint=HINT)
     return model
@@ -313,4 +313,4 @@ def read_model(source: Source) -> ModelProto:
 def read_tensor(source: Source) -> TensorProto:
     """Read a file that holds one tensor, as test data sets do.  Raises: as `read_model`"""
     opened = open_source(source)
-    return Reader(memoryview(opened.data), opened.name).read(TensorProto)
+    return Reader(opened.data.data, opened.name).read(TensorProto)

@@ -72,8 +72,8 @@ def write_python(module: GraphModule, path: Path, name: str = "Model") -> None:
     names = {each: f"Graph{number}" for number, each in enumerate(graphs)}
     code = {each: child.graph.python_code("self") for each, child in {"": module, **graphs}.items()}
     known: dict[str, Any] = {}
-    for source in code.values():
-        for alias, value in source.globals.items():
+    for written in code.values():
+        for alias, value in written.globals.items():
             if known.setdefault(alias, value) is not value:
                 raise UnsupportedError(f"to_python: two values have the name {alias}", hint="load the model again")
     imports, aliases = _sources(known)

@@ -23,7 +23,8 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import CheckpointError, UnsupportedError
 from tallow.io.elements import as_elements
 from tallow.io.source import Bytes, open_source
-from tallow.onnx.protobuf import EXTERNAL, DataType, StringStringEntryProto, TensorProto
+from tallow.onnx.protobuf import EXTERNAL, StringStringEntryProto, TensorProto
+from tallow.onnx.protobuf import DataType as DataType
 
 MAX_DIMENSIONS = 64  # as in NumPy
 DTYPES = {
@@ -232,7 +233,7 @@ def tensor_proto(value: Tensor, name: str) -> TensorProto:
     if value.dtype not in DATA_TYPES:
         raise UnsupportedError(f"tensor {name!r:.80}: ONNX has no dtype {value.dtype}", hint="convert it to float32")
     array = np.ascontiguousarray(value.detach().cpu().array)
-    content = memoryview(array.reshape(-1).view(np.uint8)) if array.size else b""
+    content = array.reshape(-1).view(np.uint8).data if array.size else b""
     return TensorProto(dims=tuple(value.shape), data_type=DATA_TYPES[value.dtype], name=name, raw_data=content)
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
 from typing import IO, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
@@ -124,10 +123,14 @@ def array(number: int, dtype: str) -> Any:
     return _declared(number, "array", None, dtype=dtype)
 
 
-@cache
+_TABLES: dict[type[Message], dict[int, Field]] = {}
+
+
 def table(cls: type[Message]) -> dict[int, Field]:
     """Return number -> field of a class of messages."""
-    found: dict[int, Field] = {}
+    if cls in _TABLES:
+        return _TABLES[cls]
+    found = _TABLES[cls] = {}
     for each in fields(cls):
         made: Field = each.metadata["field"]
         assert each.default is not MISSING

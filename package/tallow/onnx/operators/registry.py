@@ -93,7 +93,8 @@ def operator(
             any(p.kind is p.VAR_POSITIONAL for p in parameters),
             frozenset(p.name for p in keywords),
             frozenset(p.name for p in keywords if p.default is p.empty),
-            *(any(p.name == given for p in parameters) for given in GIVEN),
+            any(p.name == "outputs" for p in parameters),
+            any(p.name == "max_trips" for p in parameters),
             str(inspect.signature(function).return_annotation).startswith("tuple"),
             folds,
         )

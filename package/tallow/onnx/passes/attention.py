@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow import permute
 from tallow.fx.graph_module import GraphModule
 from tallow.fx.node import Node
 from tallow.nn import functional as F
@@ -79,14 +80,6 @@ def _key(module: GraphModule, k: Node, rank: int) -> Node:
     swapped = [*range(rank - 2), rank - 1, rank - 2]
     if name_of(k) == "permute" and isinstance(k.args[1], tuple | list) and len(k.args[1]) == rank:
         dims = [k.args[1][i] for i in swapped]
-        new = module.graph.call_function(k.target, (k.args[0], tuple(dims)))
-        return new if dims != list(range(rank)) else _first(module, new)
-    new = module.graph.call_method("transpose", (k, -1, -2))
-    return new
-
-
-def _first(module: GraphModule, node: Node) -> Node:
-    """Return what a permutation that changes nothing gets."""
-    of: Node = node.args[0]
-    module.graph.erase_node(node)
-    return of
+        of: Node = k.args[0]
+        return of if dims == list(range(rank)) else module.graph.call_function(permute, (of, tuple(dims)))
+    return module.graph.call_method("transpose", (k, -1, -2))

@@ -426,6 +426,33 @@ def test_notebooks_show_a_table(tmp_path: Path) -> None:
     assert "<b>" not in page
 
 
+class Stream:
+    """Samples without places or a length, as an IterableDataset of `datasets`."""
+
+    def __init__(self) -> None:
+        self.epochs: list[int] = []
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epochs.append(epoch)
+
+    def __getitem__(self, index: int) -> Any:  # as PyTorch's class has it
+        raise NotImplementedError
+
+    def __iter__(self) -> Any:
+        return iter(samples(8))
+
+
+def test_streams_of_other_packages(tmp_path: Path) -> None:
+    stream = Stream()
+    read = trainer(tmp_path, max_steps=4, train_dataset=stream, eval_dataset=stream)
+    read.train()
+    known = trainer(tmp_path, max_steps=4, train_dataset=samples(8), train_sampling_strategy="sequential")
+    known.train()
+    same(weights(read.model), weights(known.model))
+    assert stream.epochs == [0, 1]
+    assert read.evaluate()["eval_loss"] > 0
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

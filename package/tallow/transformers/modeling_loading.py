@@ -22,7 +22,8 @@ from tallow.transformers.without_effect import ATTENTION, Neutral, effective
 
 SHOWN = 20  # names in a warning
 # Arguments that choose how weights are read or computed, not what: there is one way here.
-NEUTRAL: Neutral = ATTENTION | {
+NEUTRAL: Neutral = {
+    **ATTENTION,
     **dict.fromkeys(("low_cpu_mem_usage", "_fast_init"), (None, True, False)),  # no weights are drawn before they load
     "use_safetensors": (None, True),
     **dict.fromkeys(("from_tf", "from_flax", "use_kernels", "disable_mmap", "offload_state_dict"), (None, False)),

@@ -71,8 +71,8 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return tensors and arrays, also in lists and dicts, as Python's numbers and lists."""
-    if isinstance(value, Tensor | np.ndarray | np.generic):
+    """Return tensors and arrays, of other packages too and in lists and dicts, as Python's numbers and lists."""
+    if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}

@@ -262,10 +262,10 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
     def _run_epoch(self, loader: DataLoader[Any], plan: Plan, epoch: int, done: int, checkpoint: str | None) -> None:
         """Take the steps of an epoch after the first `done`, which a checkpoint has."""
         accumulated = self.args.gradient_accumulation_steps
-        samplers: tuple[Any, ...] = (loader.sampler, loader.batch_sampler)
-        for sampler in samplers:
-            if hasattr(sampler, "set_epoch"):
-                sampler.set_epoch(epoch)
+        sources: tuple[Any, ...] = (loader.sampler, loader.batch_sampler, loader.dataset)
+        for each in sources:
+            if hasattr(each, "set_epoch"):
+                each.set_epoch(epoch)
         batches = iter(loader)
         step = sum(1 for _ in islice(batches, done * accumulated)) - 1
         if checkpoint is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tallow import dtypes
 from tallow.core.tensor import Tensor
+from tallow.data import IterableDataset
 from tallow.data.sampler import Sampler
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
@@ -95,6 +96,27 @@ def grouped_by_length(lengths: Sequence[int], batch_size: int, order: Sequence[i
     if parts:
         parts[0][0], parts[longest][0] = parts[longest][0], parts[0][0]
     return [i for part in parts for i in part]
+
+
+class Streamed(IterableDataset[Any]):
+    """Samples that can only be read one after another, such as those of an IterableDataset of `datasets`."""
+
+    def __init__(self, samples: Iterable[Any]) -> None:
+        self.samples = samples
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.samples)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the samples the number of the epoch, if their order depends on it."""
+        if hasattr(self.samples, "set_epoch"):
+            self.samples.set_epoch(epoch)
+
+
+def readable(dataset: Any) -> Any:
+    """Return a dataset that a DataLoader reads: samples without a length are read one after another."""
+    is_known = isinstance(dataset, IterableDataset) or hasattr(dataset, "__len__")
+    return dataset if is_known or not hasattr(dataset, "__iter__") else Streamed(dataset)
 
 
 class RemoveColumnsCollator:

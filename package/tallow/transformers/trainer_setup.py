@@ -18,6 +18,7 @@ from tallow.transformers.trainer_pt_utils import (
     SeededSampler,
     decayed_names,
     mapped,
+    readable,
 )
 from tallow.transformers.trainer_utils import has_length
 from tallow.transformers.training_args import OptimizerNames, TrainingArguments
@@ -71,6 +72,7 @@ class TrainerSetup:
 
     def _loader(self, dataset: Any, batch_size: int, sampler: Any) -> DataLoader[Any]:
         args, collate = self.args, self.data_collator
+        dataset = readable(dataset)
         if args.remove_unused_columns:
             names = self.rules.arguments + self.label_names
             collate = RemoveColumnsCollator(collate, [*names, "label", "label_ids"])

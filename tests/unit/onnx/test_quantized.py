@@ -82,6 +82,7 @@ def test_integers_that_are_used_otherwise_stay_exact() -> None:
     assert np.array_equal(model(x).numpy(), expected)
 
 
+@pytest.mark.cpu("the written module reads its tensors to the CPU")
 def test_the_source_of_a_quantized_model_runs(tmp_path: Path) -> None:
     model, _ = dynamic(0, 127, True)
     model.to_python(tmp_path / "net.py")

@@ -119,7 +119,7 @@ def _from_strings(x: Any, target: tl.dtype) -> Tensor:
             raise ArgumentError(f"Cast: {text!r:.40} is no number") from None
 
     values = np.array([number(text) for text in x.reshape(-1)], np.float64).reshape(x.shape)
-    return tl.from_numpy(values).to(target)
+    return tl.tensor(values).to(target)
 
 
 def _to_strings(x: Tensor) -> Any:

@@ -195,4 +195,4 @@ def image_decoder(encoded_stream: Tensor, *, pixel_format: str = "RGB") -> Tenso
         raise ArgumentError(f"ImageDecoder: {error}", hint="pass the bytes of a picture file") from None
     if pixel_format == "Grayscale":
         pixels = pixels[..., None]
-    return tl.from_numpy(np.ascontiguousarray(pixels[..., ::-1]) if pixel_format == "BGR" else pixels)
+    return tl.tensor(np.ascontiguousarray(pixels[..., ::-1]) if pixel_format == "BGR" else pixels)

@@ -41,7 +41,7 @@ def unpacked(packed: Tensor, bits: int, count: int) -> Tensor:
         raise ArgumentError(f"{bits} bits", hint="2, 4 and 8 are computed")
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     numbers = (packed.numpy()[..., None] >> shifts) & np.uint8(2**bits - 1)
-    return tl.from_numpy(numbers.reshape((*packed.shape[:-1], -1))[..., :count])
+    return tl.tensor(numbers.reshape((*packed.shape[:-1], -1))[..., :count])
 
 
 def block_weights(

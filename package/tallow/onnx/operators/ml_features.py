@@ -98,7 +98,7 @@ def one_hot_encoder(
     encoded = np.zeros((found.size, len(places)), np.float32)
     known = np.flatnonzero(found >= 0)
     encoded[known, found[known]] = 1
-    return tl.from_numpy(encoded.reshape(*values.shape, len(places)))
+    return tl.tensor(encoded.reshape(*values.shape, len(places)))
 
 
 def _mapped(x: Any, mapping: dict[Any, Any], default: Any, kind: Any) -> Any:
@@ -111,7 +111,7 @@ def _mapped(x: Any, mapping: dict[Any, Any], default: Any, kind: Any) -> Any:
         array = np.empty(len(results), object)
         array[:] = results
         return array.reshape(values.shape)
-    return tl.from_numpy(np.array(results, kind).reshape(values.shape))
+    return tl.tensor(np.array(results, kind).reshape(values.shape))
 
 
 def _listed(value: Any) -> tuple[list[Any], Any]:

@@ -171,8 +171,8 @@ def svm_classifier(
     if prob_a:
         shares = 1 / (1 + tl.exp(scores * tl.tensor(prob_a) + tl.tensor(prob_b)))
         probabilities = _coupled(shares.to(tl.float64).numpy(), len(labels)).astype(np.float32)
-        chosen = tl.argmax(votes if len(labels) > 2 else tl.from_numpy(probabilities), 1)
-        return labelled(chosen, labels), transformed(tl.from_numpy(probabilities), post_transform)
+        chosen = tl.argmax(votes if len(labels) > 2 else tl.tensor(probabilities), 1)
+        return labelled(chosen, labels), transformed(tl.tensor(probabilities), post_transform)
     chosen = tl.argmax(votes, 1)
     if len(labels) == 2:
         scores = tl.cat([-scores, scores], 1)

@@ -148,7 +148,7 @@ def _rows(x: Tensor) -> Array:
 
 
 def _as_input(scores: Array, x: Tensor) -> Tensor:
-    return tl.from_numpy(scores).to(tl.float64 if x.dtype is tl.float64 else tl.float32)
+    return tl.tensor(scores).to(tl.float64 if x.dtype is tl.float64 else tl.float32)
 
 
 @operator("TreeEnsembleRegressor", since=1, whole=True)
@@ -254,7 +254,7 @@ def tree_ensemble_classifier(
     if len(labels) == 2 and len(set(class_ids)) == 1:
         return _of_one_score(scores[:, class_ids[0]], base, min(weights) >= 0, labels, post_transform, x)
     scores = scores + np.array(base or 0.0)
-    chosen = tl.from_numpy(scores.argmax(1))
+    chosen = tl.tensor(scores.argmax(1))
     return labelled(chosen, labels), transformed(_as_input(scores, x), post_transform)
 
 
@@ -266,7 +266,7 @@ def _of_one_score(
     Positive weights are a probability; others are a margin, whose sign decides.
     """
     score = score + (base[-1] if base else 0.0)
-    chosen = tl.from_numpy((score > (0.5 if is_positive else 0.0)).astype(np.int64))
+    chosen = tl.tensor((score > (0.5 if is_positive else 0.0)).astype(np.int64))
     other = 1 - score if is_positive and post_transform == "NONE" else -score
     return labelled(chosen, labels), transformed(_as_input(np.stack([other, score], 1), x), post_transform)
 

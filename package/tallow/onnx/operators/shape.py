@@ -213,7 +213,7 @@ def pad_dims(data: Tensor, before: Sequence[int], after: Sequence[int], mode: st
         return F.pad(data, [each for pair in pairs for each in pair], value=value)
     for axis, (first, last) in enumerate(zip(before, after, strict=True)):
         if first or last:
-            data = tl.index_select(data, axis, tl.from_numpy(_padded_index(data.shape[axis], first, last, mode)))
+            data = tl.index_select(data, axis, tl.tensor(_padded_index(data.shape[axis], first, last, mode)))
     return data
 
 

@@ -119,4 +119,4 @@ def mel_weight_matrix(
             weights[left : centre + 1, i] = np.arange(centre - left + 1) / (centre - left)
         if centre != right:
             weights[centre:right, i] = (right - np.arange(centre, right)) / (right - centre)
-    return tl.from_numpy(weights).to(dtype_of(output_datatype))
+    return tl.tensor(weights).to(dtype_of(output_datatype))

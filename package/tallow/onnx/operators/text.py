@@ -40,7 +40,7 @@ def string_split(x: Strings, *, delimiter: str | None = None, maxsplit: int | No
     width = max(map(len, parts), default=0)
     padded = [word for each in parts for word in (*each, *[""] * (width - len(each)))]
     counts = np.array([len(each) for each in parts], np.int64).reshape(x.shape)
-    return _strings(padded, (*x.shape, width)), tl.from_numpy(counts)
+    return _strings(padded, (*x.shape, width)), tl.tensor(counts)
 
 
 @operator("RegexFullMatch", since=20, whole=True)
@@ -51,7 +51,7 @@ def regex_full_match(x: Strings, *, pattern: str) -> Tensor:
     except re.error as error:
         raise ArgumentError(f"RegexFullMatch: {pattern!r:.80}: {error}", hint="write it as for Python's re") from None
     found = [compiled.fullmatch(str(each)) is not None for each in x.flat]
-    return tl.from_numpy(np.array(found, bool).reshape(x.shape))
+    return tl.tensor(np.array(found, bool).reshape(x.shape))
 
 
 @operator("StringNormalizer", since=10, whole=True)
@@ -117,7 +117,7 @@ def tf_idf_vectorizer(
     factors[list(ngram_indexes)] = np.ones(len(ngram_indexes)) if weights is None else weights
     if mode != "TF":
         result = (result if mode == "TFIDF" else result > 0) * factors
-    return tl.from_numpy(result.astype(np.float32).reshape((*rows.shape[:-1], width)))
+    return tl.tensor(result.astype(np.float32).reshape((*rows.shape[:-1], width)))
 
 
 def _grams(pool: list[Any], starts: Sequence[int], least: int, most: int) -> dict[tuple[Any, ...], int]:

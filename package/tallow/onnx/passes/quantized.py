@@ -94,11 +94,11 @@ def _of_bytes(module: GraphModule, node: Node, x: Any, weight: Any, scale: Any, 
     numbers, zeros, scales = (_held(module, each) for each in (weight, zero_point, scale))
     if numbers is None or scales is None or numbers.dim() != 2 or (zeros is None and zero_point is not None):
         return None
-    codes = shifted(numbers, zeros, -1).numpy().T  # (N, K)
+    codes = shifted(numbers, zeros, -1).cpu().numpy().T  # (N, K)
     if np.abs(codes).max(initial=0) < 128:
         matrix = GroupedMatrix(np.ascontiguousarray(codes, np.int8), np.ones((len(codes), 1), np.float16)).in_blocks()
         return module.graph.call_function(operator.mul, (_blocks(module, node, x, matrix, codes.shape[1]), scale))
-    wide = codes * scales.to(tl.float32).numpy().reshape(-1, 1)
+    wide = codes * scales.to(tl.float32).cpu().numpy().reshape(-1, 1)
     if codes.shape[1] % IN_A_BLOCK:
         return None
     return _blocks(module, node, x, BlockMatrix.quantized(wide.astype(np.float32), "Q8_0"), codes.shape[1])
@@ -171,11 +171,11 @@ def _matrix(
 ) -> BlockMatrix | None:
     """Return the weights in blocks of 32, or None if float16 or the format does not hold them."""
     blocks = -(-columns // size)
-    factors = scales.to(tl.float32).numpy().reshape(rows, blocks)
+    factors = scales.to(tl.float32).cpu().numpy().reshape(rows, blocks)
     smallest = np.abs(factors[factors != 0]).min(initial=1.0)
     if size % IN_A_BLOCK or smallest < SMALLEST_SCALE or bits not in (4, 8):
         return None
-    data = packed.numpy().reshape(rows, -1)
+    data = packed.cpu().numpy().reshape(rows, -1)
     try:
         if zeros is None and bits == 4:
             return GroupedMatrix(data, factors).in_blocks()
@@ -186,8 +186,8 @@ def _matrix(
     if bits == 8 or (zeros is not None and zeros.dtype is not tl.uint8):
         return None
     assert zeros is not None
-    middle = unpacked(zeros.reshape(rows, -1), bits, blocks).numpy()
-    return _with_shifts(unpacked(packed.reshape(rows, -1), bits, blocks * size).numpy(), factors, middle, size)
+    middle = unpacked(zeros.reshape(rows, -1), bits, blocks).cpu().numpy()
+    return _with_shifts(unpacked(packed.reshape(rows, -1), bits, blocks * size).cpu().numpy(), factors, middle, size)
 
 
 def _with_shifts(codes: Array, scales: Array, middle: Array, size: int) -> BlockMatrix:

@@ -15,6 +15,7 @@ from tallow.export.trees import flatten
 from tallow.nn.module import Module
 from tallow.onnx.exporters.conversion import Conversion
 from tallow.onnx.exporters.dynamic import declared, enlarged, names_of_axes
+from tallow.onnx.exporters.paths import noted_paths
 from tallow.onnx.exporters.program import ONNXProgram
 from tallow.onnx.exporters.quantized import recordable
 
@@ -165,7 +166,7 @@ def _program(
         raise ArgumentTypeError(f"onnx.export: expected a Module or an ExportedProgram, got {type(model).__name__}")
     shapes = declared(model, args, kwargs, dynamic_shapes, axes, input_names)
     args, kwargs = enlarged(model, args, kwargs, shapes)
-    with _mode(model, training), recordable(model) as recorded:
+    with _mode(model, training), recordable(model) as recorded, noted_paths(recorded):
         return export_program(recorded, args, kwargs, dynamic_shapes=shapes)
 
 

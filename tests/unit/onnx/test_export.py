@@ -196,6 +196,13 @@ def test_everything_without_a_form_is_named_at_once() -> None:
         written(Function(forward), tl.rand(3))
 
 
+def test_the_modules_that_cannot_be_exported_are_named() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(Function(tl.erfinv), nn.Tanh()), Function(tl.erfinv))
+    with pytest.raises(UnsupportedError, match=r"2 x erfinv \(1\.0, .*, 2\)"):
+        written(model, tl.rand(2, 3))
+    assert not any(module._forward_hooks for module in model.modules())
+
+
 def test_an_argument_without_a_form_is_named() -> None:
     with pytest.raises(UnsupportedError, match=r"isclose: equal_nan=True"):
         written(Function(lambda x: tl.isclose(x, x, equal_nan=True)), tl.rand(3))

@@ -15,9 +15,12 @@ from tallow.export.signature import ConstantArgument, InputKind, InputSpec
 from tallow.export.targets import op_target
 from tallow.fx.node import Node, map_aggregate
 from tallow.onnx.exporters.builder import Builder, Value
+from tallow.onnx.exporters.paths import PATH
 from tallow.onnx.exporters.probe import Known, probe
 from tallow.onnx.exporters.registry import EXPORTERS, Exporter, accepted, bound, name_of, op_of
 from tallow.ops.table import Op
+
+MOST_PLACES = 6  # in an error, for each function
 
 
 class Conversion:
@@ -44,7 +47,7 @@ class Conversion:
         self._specs: dict[str, InputSpec] = {s.arg.name: s for s in program.graph_signature.input_specs}
         self._tensors: dict[int, Value] = {}  # id of an array -> the initializer, which tied parameters share
         self._failures: Counter[str] = Counter()
-        self._places: dict[str, str] = {}
+        self._places: dict[str, list[str]] = {}  # paths of modules, and lines of the program
 
     def _dims(self) -> dict[tuple[int, int], str]:
         """Return sizes in the first and in the other run -> the name of the Dim that had them."""
@@ -65,13 +68,18 @@ class Conversion:
             elif node.op == "call_function":
                 self._add_call(node)
         if self._failures:
-            lines = [f"{count} x {name}{self._places[name]}" for name, count in self._failures.most_common()]
+            lines = [f"{count} x {name}{self._shown(name)}" for name, count in self._failures.most_common()]
             raise UnsupportedError(
                 "onnx.export: ONNX has no form for these calls:\n  " + "\n  ".join(lines),
                 hint="write an exporter, and pass it in custom_translation_table",
             )
         (results,) = self.program.graph.output_node().args
         self.outputs = [self._value(x) if isinstance(x, Node) else x for x in results]
+
+    def _shown(self, name: str) -> str:
+        places = self._places[name]
+        rest = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+        return f" ({', '.join(places[:MOST_PLACES])}{rest})" if places else ""
 
     def _add_input(self, node: Node) -> None:
         spec = self._specs[node.name]
@@ -128,8 +136,8 @@ class Conversion:
 
     def _fail(self, node: Node, what: str) -> None:
         self._failures[what] += 1
-        place = node.meta.get("stack_trace")
-        self._places.setdefault(what, f" ({place})" if place else "")
+        places = self._places.setdefault(what, [])
+        places += [x for x in (node.meta.get(PATH), node.meta.get("stack_trace")) if x and x not in places]
 
     def _described(self, made: Value, known: Value) -> Value:
         """Return a result with the dtype and the shape that it has in the program."""

@@ -156,6 +156,44 @@ def test_search_finds_a_function(page: Page, docs: str) -> None:
     page.wait_for_url(f"{docs}api/tallow.nn.functional/#cross_entropy")
 
 
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("softmx", "softmax"),  # a letter is missing
+        ("quantise a model", "quanti[sz]e"),
+        ("how do I load a gguf?", "GGUF"),
+        ("gradient clipping", "Training|clip"),
+        ("--top-k", "Commands"),
+    ],
+)
+def test_search_understands_questions_and_slips(guide: Page, query: str, title: str) -> None:
+    guide.get_by_test_id("search").fill(query)
+    results = guide.get_by_test_id("results")
+    expect(results.get_by_role("link", name=re.compile(title, re.IGNORECASE)).first).to_be_visible(timeout=START_MS)
+    first = " ".join(results.get_by_role("link").all_inner_texts()[:5])
+    assert re.search(title, first, re.IGNORECASE)
+    expect(guide.locator("#found")).to_have_text(re.compile(r"\d+ results"))
+
+
+def test_search_is_driven_by_keys(page: Page, docs: str) -> None:
+    page.goto(f"{docs}docs/speed/")
+    page.keyboard.press("/")
+    field = page.get_by_test_id("search")
+    expect(field).to_be_focused()
+    field.press_sequentially("cross_entropy")
+    links = page.get_by_test_id("results").get_by_role("link")
+    expect(links.first).to_contain_text("cross_entropy", timeout=START_MS)
+    field.press("ArrowDown")
+    expect(links.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(links.nth(1)).to_be_focused()
+    for _ in range(2):
+        page.keyboard.press("ArrowUp")
+    expect(field).to_be_focused()
+    field.press("Enter")
+    page.wait_for_url(re.compile("#cross_entropy$"))
+
+
 def test_run_shows_the_output_of_a_block_and_of_those_above(guide: Page) -> None:
     press(block(guide, 1))
     expect(block(guide, 1).get_by_test_id("output")).to_have_text("16.0 -16.0\n", timeout=START_MS)

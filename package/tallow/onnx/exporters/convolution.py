@@ -23,7 +23,9 @@ def each(number: Any, dims: int) -> list[int]:
 
 
 def with_batch(g: Builder, input: Value, dims: int) -> tuple[Value, bool]:
-    """Return a sample as a batch of one, and whether it was one sample."""
+    """Return a sample as a batch of one, and whether it was one sample.  Raises: UnsupportedError for integers"""
+    if not input.dtype.is_floating_point:
+        raise UnsupportedError(f"an input of {input.dtype}")
     is_sample = input.ndim == dims + 1
     if not is_sample:
         return input, False
@@ -285,8 +287,8 @@ def _(
     antialias: bool = False,
 ) -> Value:
     dims = input.ndim - 2
-    if mode == "area" and size is not None:
-        return adaptive_avg_pool(g, input, dims, size)
+    if mode == "area":
+        return adaptive_avg_pool(g, input, dims, list((g.result.shape or ())[2:]) if size is None else size)
     if mode not in MODES:
         raise UnsupportedError(f"mode={mode!r}")
     kind = "asymmetric" if mode == "nearest" else "align_corners" if align_corners else "half_pixel"

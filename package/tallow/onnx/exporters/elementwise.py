@@ -15,7 +15,7 @@ UNARY = {
     "abs": "Abs", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh",
     "bitwise_not": "BitwiseNot", "ceil": "Ceil", "cos": "Cos", "cosh": "Cosh", "erf": "Erf", "exp": "Exp",
     "floor": "Floor", "log": "Log", "neg": "Neg",
-    "reciprocal": "Reciprocal", "sgn": "Sign", "sign": "Sign", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt",
+    "reciprocal": "Reciprocal", "sin": "Sin", "sinh": "Sinh", "sqrt": "Sqrt",
     "tan": "Tan", "tanh": "Tanh",
 }  # fmt: skip
 BINARY = {
@@ -209,12 +209,22 @@ exports("isneginf")(_test("IsInf", detect_positive=0))
 
 
 @exports("isclose")
-def _(g: Builder, input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8) -> Value:
+def _(g: Builder, input: Value, other: Value, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Value:
     if not input.dtype.is_floating_point:
         input, other = g.cast(input, dtypes.float64), g.cast(other, dtypes.float64)
     limit = g.op("Add", g.op("Mul", g.op("Abs", other), rtol), atol)
     near = g.op("LessOrEqual", g.op("Abs", g.op("Sub", input, other)), limit)
-    return g.op("Or", near, g.op("Equal", input, other))
+    near = g.op("Or", near, g.op("Equal", input, other))
+    return g.op("Or", near, g.op("And", g.op("IsNaN", input), g.op("IsNaN", other))) if equal_nan else near
+
+
+@exports("sign", "sgn")
+def _(g: Builder, input: Value) -> Value:
+    """Return the sign, which is 0 for NaN."""
+    if not input.dtype.is_floating_point:
+        return g.op("Sign", input)
+    above, below = g.op("Greater", input, 0.0), g.op("Less", input, 0.0)
+    return g.op("Sub", g.cast(above, input.dtype), g.cast(below, input.dtype))
 
 
 @exports("nan_to_num")
@@ -385,12 +395,21 @@ def _(g: Builder, input: Value) -> Value:
 
 @exports("bitwise_left_shift")
 def _(g: Builder, input: Value, other: Value) -> Value:
-    return g.op("Mul", input, g.op("Pow", g.scalar(2, input), other))
+    return _shifted(g, "Mul", input, other)
 
 
 @exports("bitwise_right_shift")
 def _(g: Builder, input: Value, other: Value) -> Value:
-    return floor_divide(g, input, g.op("Pow", g.scalar(2, input), other))
+    return _shifted(g, "Div", input, other)
+
+
+def _shifted(g: Builder, operator: str, input: Value, other: Value) -> Value:
+    """Shift unsigned integers by BitShift, and others by a product or a quotient, in int64, with a power of 2."""
+    if input.dtype.name.startswith("uint"):
+        return g.op("BitShift", input, other, direction="LEFT" if operator == "Mul" else "RIGHT")
+    wide, exponent = g.cast(input, dtypes.int64), g.cast(other, dtypes.int64)
+    power = g.op("Pow", g.constant(2), exponent)
+    return g.op("Mul", wide, power) if operator == "Mul" else floor_divide(g, wide, power)
 
 
 @exports("clamp")

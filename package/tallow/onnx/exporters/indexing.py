@@ -133,7 +133,9 @@ def _(
     g: Builder, input: Value, dim: int, index: Value, src: Value | None = None, value: Any = None, reduce: Any = None
 ) -> Value:
     if src is None:
-        src = g.op("Expand", g.scalar(value, input), g.ints(g.sizes(index)))
+        src = g.op("Expand", g.scalar(value, input), g.ints(g.sizes(index)), shape=index.shape)
+    if index.ndim != src.ndim or index.ndim != input.ndim or not input.ndim:
+        raise UnsupportedError("an index without dims, or of another number of dims")
     reduction = {None: None, "add": "add", "multiply": "mul"}[reduce]
     return g.op("ScatterElements", input, index, src, axis=dim, reduction=reduction)
 
@@ -168,6 +170,8 @@ def _(g: Builder, input: Value, dim: int, index: Value, source: Value, alpha: fl
 @exports("index_copy")
 def index_copy(g: Builder, input: Value, dim: int, index: Value, source: Value) -> Value:
     """Write the slices of `source` to places along a dim."""
+    if not input.ndim:
+        raise UnsupportedError("a write to a tensor without dims")
     return g.op("ScatterElements", input, _along(g, index, source, dim), source, axis=dim)
 
 

@@ -213,6 +213,8 @@ def kthvalue(g: Builder, input: Value, k: int, dim: int = -1, keepdim: bool = Fa
 
 @exports("median_along")
 def _(g: Builder, input: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, Value]:
+    if not input.ndim:
+        return input, g.constant(0)
     size = g.size(input, dim)
     if isinstance(size, Value):
         raise UnsupportedError("the median along a dim whose size varies")

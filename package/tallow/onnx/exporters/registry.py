@@ -32,7 +32,7 @@ EXPORTERS: dict[str, Exporter] = {}
 # `recorded` says whether a backward pass will follow.
 _NEUTRAL = """
 assume_unique chunks compute_mode copy device driver dtype indices_or_sections inplace layout memory_format
-non_blocking padding_idx pin_memory recorded requires_grad scale_grad_by_freq sparse sparse_grad stable
+non_blocking out_int32 padding_idx pin_memory recorded requires_grad scale_grad_by_freq sparse sparse_grad stable
 """
 NEUTRAL = frozenset(_NEUTRAL.split())
 

@@ -135,6 +135,9 @@ def divided(g: Builder, input: Value, sizes: Sequence[Any], dim: int) -> tuple[V
     """Return parts of given sizes along a dim."""
     if len(sizes) == 1:
         return (input,)
+    known = g.size(input, dim)
+    if all(isinstance(n, int) for n in (known, *sizes)) and sum(sizes) != known:
+        raise UnsupportedError("parts that overlap")
     parts: tuple[Value, ...] = g.op("Split", input, g.ints(sizes), axis=dim, outputs=len(sizes))
     return parts
 
@@ -143,6 +146,8 @@ def _sizes_of_results(g: Builder, dim: int) -> list[Any]:
     sizes = [None if part.shape is None else part.shape[dim] for part in g.results]
     if None in sizes:
         raise UnsupportedError("division along a dim whose size varies")
+    if not sizes:
+        raise UnsupportedError("division into no parts")
     return sizes
 
 

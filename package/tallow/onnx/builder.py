@@ -170,7 +170,9 @@ class Builder:
         if not graphs and operator.folds:
             known = folded(operator, operands, attributes, [self._uses[name] for name in node.input])
             if known is not None:
-                return [Known(value, name, known.trains) for value, name in zip(known.values, names, strict=False)]
+                made_of = next((each.name for each in operands if isinstance(each, Known) and each.trains), None)
+                pairs = zip(known.values, names, strict=False)
+                return [Known(value, made_of or name, known.trains) for value, name in pairs]
         attributes |= {
             name: self._graph(graph, f"{node.name or node.op_type}.{name}") for name, graph in graphs.items()
         }

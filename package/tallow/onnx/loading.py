@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from traceback import walk_tb
 from typing import IO, Any, TypeAlias
@@ -68,7 +69,7 @@ class OnnxModule(GraphModule):
                  names the node; GraphError for one that is not of tallow
         """
         values = bound(self.inputs(), args, kwargs, self._dtype)
-        place = next((tensor.device for tensor in (*self.parameters(), *self.buffers())), CPU)
+        place = next((tensor.device for tensor in chain(self.parameters(), self.buffers())), CPU)
         try:
             if place == CPU:
                 return super().__call__(*values)

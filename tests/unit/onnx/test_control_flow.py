@@ -183,3 +183,16 @@ def test_functions_that_call_themselves_or_grow_without_bound_are_refused() -> N
     last = FunctionProto(name="F40", domain="mine", input=["a"], output=["b"], node=[call("Plus", ["a", "a"], ["b"])])
     with pytest.raises(CheckpointError, match="too many nodes"):
         loaded(whole, [*(function(i, i + 1) for i in range(40)), last])
+
+
+def test_a_weight_of_two_graphs_stays_one() -> None:
+    def product(name: str) -> GraphProto:
+        return graph([NodeProto(op_type="MatMul", input=["x", "w"], output=[name])], [], [name])
+
+    node = with_graphs("If", ["c"], ["y"], then_branch=product("a"), else_branch=product("b"))
+    held = tl.arange(6, dtype=tl.float32).reshape(2, 3)
+    model = loaded(graph([node], ["c", "x"], ["y"], tensor_proto(held, "w")))
+    x = tl.ones(1, 2)
+    for choice in (True, False):
+        assert model(tl.tensor(choice), x).tolist() == (x @ held).tolist()
+    assert len(list(model.parameters())) == 1

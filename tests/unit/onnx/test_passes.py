@@ -200,3 +200,22 @@ def test_attention(mask: str) -> None:
     assert "permute" not in model.code
     expected = F.scaled_dot_product_attention(q, k, v, held if mask else None, scale=0.25 * 0.64)
     assert agrees(model, expected, q, k, v, *([held] if mask else []))
+
+
+def test_what_depends_on_one_weight_alone_is_computed_at_load() -> None:
+    held = tl.randn(4, 3)
+    nodes = [call("Mul", "w two", "v"), call("Transpose", "v", "t", perm=[1, 0]), call("MatMul", "t x", "y")]
+    model = loaded(nodes, [typed("x", 4, "n")], {"w": held, "two": [2.0]})
+    x = tl.randn(4, 5)
+    assert [node.op for node in model.graph.nodes] == ["placeholder", "get_attr", "call_function", "output"]
+    assert [name for name, _ in model.named_parameters()] == ["w"]
+    assert agrees(model, (held * 2).mT @ x, x)
+
+
+def test_a_weight_with_two_uses_trains_as_one() -> None:
+    held = tl.randn(3, 3)
+    nodes = [call("Transpose", "w", "t", perm=[1, 0]), call("MatMul", "t x", "a"), call("MatMul", "w a", "y")]
+    model = loaded(nodes, [typed("x", 3, "n")], {"w": held})
+    x = tl.randn(3, 2)
+    assert agrees(model, held @ (held.mT @ x), x)
+    assert len(list(model.parameters())) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from tallow.fx.graph import at_path
@@ -11,15 +12,18 @@ from tallow.onnx.passes.activations import activations
 from tallow.onnx.passes.attention import attention
 from tallow.onnx.passes.convolution import convolution
 from tallow.onnx.passes.linear import linear
+from tallow.onnx.passes.matching import SHARED
 from tallow.onnx.passes.normalization import normalization
 from tallow.onnx.passes.quantized import quantized
 from tallow.onnx.passes.scalars import scalars
+from tallow.onnx.passes.weights import weights
 
 # In the order in which they run: later ones match what earlier ones make.
 PASSES: tuple[Callable[[GraphModule], int], ...] = (
     quantized,
     scalars,
     convolution,
+    weights,
     linear,
     normalization,
     activations,
@@ -30,13 +34,22 @@ PASSES: tuple[Callable[[GraphModule], int], ...] = (
 def clean(module: GraphModule) -> dict[str, int]:
     """Run all passes over a graph and the graphs of its nodes.  Returns: name of a pass -> what it changed"""
     counts: dict[str, int] = {}
-    for each in module.modules():
-        if isinstance(each, GraphModule):
-            for run in PASSES:
-                counts[run.__name__] = counts.get(run.__name__, 0) + run(each)
-            _drop_unused(each)
-            each.recompile()
+    graphs = [each for each in module.modules() if isinstance(each, GraphModule)]
+    readers = Counter(id(tensor) for each in graphs for tensor in _read_by(each))
+    for each in graphs:
+        each.meta[SHARED] = {tensor for tensor, count in readers.items() if count > 1}
+        for run in PASSES:
+            counts[run.__name__] = counts.get(run.__name__, 0) + run(each)
+        del each.meta[SHARED]
+        _drop_unused(each)
+        each.recompile()
     return counts
+
+
+def _read_by(module: GraphModule) -> list[object]:
+    """Return what the nodes of a graph read."""
+    paths = {str(node.target) for node in module.graph.nodes if node.op == "get_attr"}
+    return [at_path(module, path) for path in paths]
 
 
 def _drop_unused(module: GraphModule) -> None:

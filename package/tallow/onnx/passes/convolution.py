@@ -8,7 +8,7 @@ from tallow.fx.graph_module import GraphModule, _assign_attr
 from tallow.fx.node import Node
 from tallow.nn.parameter import Parameter
 from tallow.nn.utils.fusion import fuse_conv_bn_weights
-from tallow.onnx.passes.matching import arguments, name_of
+from tallow.onnx.passes.matching import arguments, is_own, name_of
 
 CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")
 OPERANDS = 5  # of batch_norm: the input, mean, variance, weight, bias
@@ -40,6 +40,8 @@ def _fold(module: GraphModule, norm: Node) -> bool:
         return False
     weight, mean, variance, scale, shift = (at_path(module, str(each.target)) for each in readers)
     held = None if bias is None else at_path(module, str(bias.target))
+    if not is_own(module, weight):
+        return False
     with no_grad():
         folded = fuse_conv_bn_weights(weight, held, mean, variance, args[7], scale, shift)
     path = str(readers[0].target)

@@ -9,9 +9,8 @@ from tallow.fx.graph import at_path
 from tallow.fx.graph_module import GraphModule, _assign_attr
 from tallow.fx.node import Node
 from tallow.nn import functional as F
-from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
-from tallow.onnx.passes.matching import Bound, Var, arguments, call, name_of, rewrite, shape_of
+from tallow.onnx.passes.matching import Bound, Var, arguments, call, is_own, name_of, rewrite, shape_of
 
 
 def _reads_matrix(value: object) -> bool:
@@ -27,8 +26,7 @@ GEMM = call("addmm", bias, x, weight)
 
 def linear(module: GraphModule) -> int:
     """Replace the products; return how many there were."""
-    shared = {id(p) for child in module.modules() if _is_inner(child, module) for p in child.parameters()}
-    turning = _Turning(shared)
+    turning = _Turning()
     return rewrite(module, GEMM_TRANSPOSED, _of_gemm) + sum(
         rewrite(module, pattern, turning) for pattern in (GEMM | PRODUCT + bias, PRODUCT)
     )
@@ -39,13 +37,9 @@ def _of_gemm(module: GraphModule, node: Node, found: Bound) -> Node | None:
 
 
 class _Turning:
-    """Builds linear layers of products, and transposes each weight once.
+    """Builds linear layers of products, and transposes each weight once."""
 
-    Args:    shared: ids of parameters that graphs of nodes have too, which stay as they are
-    """
-
-    def __init__(self, shared: set[int]) -> None:
-        self.shared = shared
+    def __init__(self) -> None:
         self.done: set[str] = set()  # paths of weights
 
     def __call__(self, module: GraphModule, _node: Node, found: Bound) -> Node | None:
@@ -55,7 +49,7 @@ class _Turning:
         path = str(reader.target)
         if path not in self.done:
             held = at_path(module, path)
-            if not isinstance(held, Parameter) or id(held) in self.shared:
+            if not is_own(module, held):
                 return None
             if not all(_converts(user, reader) for user in reader.users):
                 return None
@@ -78,7 +72,3 @@ def _linear(module: GraphModule, found: Bound) -> Node:
 
 def _is_vector(value: Node) -> bool:
     return value.op == "get_attr" and len(shape_of(value) or ()) == 1
-
-
-def _is_inner(child: Module, module: GraphModule) -> bool:
-    return isinstance(child, GraphModule) and child is not module

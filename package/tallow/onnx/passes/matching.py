@@ -18,6 +18,7 @@ from typing import Any
 from tallow.fx.graph_module import GraphModule
 from tallow.fx.names import candidate_for
 from tallow.fx.node import Node
+from tallow.nn.parameter import Parameter
 from tallow.onnx.examples import known_dtype, known_shape
 
 ALIASES = {"truediv": "div", "power": "pow", "multiply": "mul", "subtract": "sub", "divide": "div"}
@@ -25,6 +26,7 @@ COMMUTE = ("add", "mul")
 CLOSE = 1e-4  # relative: exporters round constants, some to half precision
 
 Bound = dict[str, Any]
+SHARED = "shared"  # in `meta` of a module while passes run: ids of tensors that other graphs read too
 
 
 class Pattern:
@@ -169,6 +171,11 @@ def rewrite(module: GraphModule, pattern: Pattern, build: Build) -> int:
     if count:
         module.graph.eliminate_dead_code()
     return count
+
+
+def is_own(module: GraphModule, held: object) -> bool:
+    """Return whether a tensor is a weight that no other graph reads, so that a pass may replace it."""
+    return isinstance(held, Parameter) and id(held) not in module.meta.get(SHARED, ())
 
 
 def shape_of(value: Any) -> tuple[int | None, ...] | None:

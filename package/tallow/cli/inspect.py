@@ -16,12 +16,13 @@ from typing import Any
 
 from tallow import dtypes
 from tallow.cli import onnx_lines
+from tallow.cli.onnx_target import tensors_of
 from tallow.cli.terminal import print_json, size_text
 from tallow.errors import TallowError, escaped, escaped_line
 from tallow.io.contents import Contents, Entry, contents
 from tallow.io.gguf_layout import TYPES
 from tallow.io.model_folder import has_weights
-from tallow.io.non_finite import non_finite
+from tallow.io.non_finite import non_finite, non_finite_in
 from tallow.models.auto import AutoModel, model_class
 from tallow.models.config import CONFIG
 from tallow.models.encoders.sentence_folder import modules_of, parts_of
@@ -96,6 +97,8 @@ def _check_config(path: Path) -> None:
 
 def _damaged(path: Path) -> list[str]:
     """Return the tensors that are not finite, named as in `_contents`."""
+    if onnx_summary.is_onnx(path):
+        return list(non_finite_in(tensors_of(str(path))))
     parts = _parts(path)
     if not parts:
         return list(non_finite(path))

@@ -28,7 +28,12 @@ def non_finite(path: Path) -> Iterator[str]:
     if isinstance(loaded, GGUF):
         yield from (name for name in loaded if not _is_finite_in(loaded, name))
     else:
-        yield from (name for name, value in leaves(loaded) if isinstance(value, Tensor) and not _is_finite(value))
+        yield from non_finite_in(loaded)
+
+
+def non_finite_in(loaded: Any) -> Iterator[str]:
+    """Yield the names of the tensors in mappings and lists that hold NaN or infinities."""
+    return (name for name, value in leaves(loaded) if isinstance(value, Tensor) and not _is_finite(value))
 
 
 def _is_finite_in(file: GGUF, name: str) -> bool:

@@ -46,6 +46,17 @@ def test_inspect_as_json(path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert shown["tensors"][0]["shape"] == [2, 3]
 
 
+def test_inspect_checks_the_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = [
+        TensorProto(dims=[2], data_type=1, name=name, raw_data=np.float32(values).tobytes())
+        for name, values in (("good", [1, 2]), ("bad", [1, np.nan]))
+    ]
+    path = tmp_path / "net.onnx"
+    path.write_bytes(encoded_model([node("Add", "good", "bad")], [], [value("y", 2)], weights))
+    assert main(["inspect", str(path), "--check"]) == 1
+    assert "bad holds NaN or infinities" in capsys.readouterr().out
+
+
 def test_inspect_of_a_file_that_is_no_onnx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.onnx").write_text("<!doctype html>")
     assert main(["inspect", str(tmp_path / "page.onnx")]) == 2

@@ -278,5 +278,5 @@ def _input(info: ValueInfo, scale: str) -> dict[str, Any]:
         "shape": list(info.shape or ()),
         "kinds": kinds_of(info),
         "scale": "bytes" if info.dtype == tl.uint8 else scale,
-        "size": {"height": dims and dims.height, "width": dims and dims.width},
+        "size": {name: dims and getattr(dims, name) for name in ("height", "width", "channels")},
     }

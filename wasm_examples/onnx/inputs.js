@@ -7,7 +7,7 @@ import { PictureField } from "./picture-field.js";
 /**
  * An input of a model. `shape` has names or null for dims that the file leaves open; `kinds` are those that fit, the likeliest first;
  * `size` is that of a picture, whose dims may be open; `scale` its likeliest range.
- * @typedef {{ name: string, dtype: string, scale: string, shape: (number | string | null)[], kinds: Kind[], size: { height: number | null, width: number | null } }} Input
+ * @typedef {{ name: string, dtype: string, scale: string, shape: (number | string | null)[], kinds: Kind[], size: { height: number | null, width: number | null, channels: number | null } }} Input
  * @typedef {"picture" | "sound" | "text" | "numbers"} Kind
  * @typedef {(method: string, keywords: Record<string, unknown>) => Promise<any>} Call  calls Python
  * @typedef {{ element: HTMLElement, give(call: Call, signal: AbortSignal): Promise<unknown> }} Field
@@ -63,9 +63,8 @@ class InputForm {
     this.#sample = sample;
     this.element.dataset.testid = `input-${input.name}`;
     const legend = Object.assign(document.createElement("legend"), { textContent: input.name });
-    const dims = Object.assign(document.createElement("span"), { className: "hint mono", textContent: `${input.dtype} ${input.shape.map((dim) => dim ?? "?").join(" × ") || "scalar"}` });
-    legend.append(" ", dims);
-    this.element.append(legend);
+    const dims = Object.assign(document.createElement("p"), { className: "hint mono", textContent: `${input.dtype} ${input.shape.map((dim) => dim ?? "?").join(" × ") || "scalar"}` });
+    this.element.append(legend, dims);
     if (input.kinds.length > 1) this.element.append(this.#kindChoice());
     this.#body.className = "input-body";
     this.element.append(this.#body);

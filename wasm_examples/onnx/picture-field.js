@@ -5,9 +5,9 @@ import { choice, labelled } from "./inputs.js";
 
 /** @import { Call, Input } from "./inputs.js" */
 
-const FITS = { crop: "Cut the middle out", stretch: "Stretch", pad: "Pad with grey" };
-const SCALES = { unit: "0 to 1", imagenet: "ImageNet's mean and deviation", signed: "−1 to 1", bytes: "0 to 255" };
-const ORDERS = { rgb: "Red, green, blue", bgr: "Blue, green, red" };
+const FITS = { crop: "Crop", stretch: "Stretch", pad: "Pad with grey" };
+const SCALES = { unit: "0 to 1", imagenet: "ImageNet's", signed: "−1 to 1", bytes: "0 to 255" };
+const ORDERS = { rgb: "RGB", bgr: "BGR" };
 const DEFAULT_SIDE = 224; // where the file leaves the size open
 const MOST_SIDE = 4096;
 const GREY = "rgb(114 114 114)";
@@ -42,6 +42,7 @@ export class PictureField {
     fields.className = "fields";
     for (const side of /** @type {const} */ (["height", "width"])) if (input.size[side] === null) fields.append(this.#sideField(side));
     this.#scale.select.value = input.scale;
+    this.#order.label.hidden = input.size.channels === 1;
     fields.append(this.#fit.label, this.#scale.label, this.#order.label);
     this.shown.className = "picture";
     this.shown.setAttribute("role", "img");

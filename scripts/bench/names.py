@@ -104,7 +104,7 @@ def trained() -> Callable[[], Any]:
     from tallow.transformers import PrinterCallback, Trainer, TrainingArguments
 
     model, folder = _classifier(), tempfile.mkdtemp()
-    given = {"save_strategy": "no", "report_to": "none", "logging_strategy": "no", "disable_tqdm": True}
+    given: dict[str, Any] = {"save_strategy": "no", "report_to": "none", "logging_strategy": "no", "disable_tqdm": True}
     arguments = TrainingArguments(folder, per_device_train_batch_size=BATCH, max_steps=STEPS, **given)
 
     def work() -> None:

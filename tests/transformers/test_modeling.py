@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.transformers.both import both
 from tests.transformers.folders import Folders
@@ -258,5 +259,57 @@ def test_next_sentences(folders: Folders) -> None:
         segments = torch.tensor([[0, 0, 0, 1, 1, 1]] * 2)
         result = model(torch.tensor(IDS), token_type_ids=segments, labels=torch.tensor([1, 0]))
         return [result.loss, result.logits]
+
+    both(program)
+
+
+DECODERS = ["LlamaForCausalLM", "GPT2LMHeadModel", "Qwen2ForSequenceClassification", "LlamaForTokenClassification"]
+
+
+@pytest.mark.parametrize("name", [*DECODERS, "LlamaModel", "Gemma2ForCausalLM"])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_masks_of_four_dimensions(name: str, kind: str, folders: Folders) -> None:
+    seen = np.tri(6, dtype=bool) & (np.arange(6) != 2)
+    seen[2, 2] = True
+
+    def program(tf: Any, torch: Any) -> Any:
+        # The eager attention of transformers adds 0 and 1.
+        model = load(tf, folders, name, attn_implementation="sdpa" if kind == "bool" else "eager")
+        mask = torch.tensor(np.broadcast_to(seen, (2, 1, 6, 6)).copy())
+        if kind == "float":
+            mask = torch.where(mask, 0.0, torch.finfo(torch.float32).min)
+        with torch.no_grad():
+            return model(torch.tensor(IDS), attention_mask=mask)[0]
+
+    if kind == "bool" and name.startswith("Gemma2"):
+        pytest.skip("only the eager attention of transformers caps scores")
+    both(program)
+
+
+@pytest.mark.parametrize("name", [*DECODERS, "LlamaModel", "Phi3ForCausalLM"])
+def test_texts_that_follow_each_other(name: str, folders: Folders) -> None:
+    """Positions that begin again begin another text, which does not see the one before."""
+
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, name), torch.tensor(IDS)
+        places = torch.tensor([[0, 1, 2, 0, 1, 2]])
+        jumps = torch.tensor([[0, 1, 5, 6, 7, 9]] * 2)
+        with torch.no_grad():
+            ones = torch.ones_like(ids)
+            masked = model(ids, position_ids=jumps, attention_mask=ones, use_cache=False)[0]
+            return [model(ids, position_ids=places, use_cache=False)[0], masked]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["Qwen2ForSequenceClassification", "LlamaForTokenClassification"])
+def test_caches_of_heads(name: str, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, name), torch.tensor(IDS)
+        cache = tf.DynamicCache()
+        with torch.no_grad():
+            first = model(ids[:, :4], past_key_values=cache, use_cache=True)
+            rest = model(ids[:, 4:], past_key_values=cache, use_cache=True)
+        return [first.logits, rest.logits, cache.get_seq_length()]
 
     both(program)

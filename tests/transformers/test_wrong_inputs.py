@@ -101,3 +101,13 @@ def test_names_of_models(name: Any) -> None:
 def test_training_arguments(options: dict[str, Any]) -> None:
     with pytest.raises(TallowError):
         mine.TrainingArguments(**({"output_dir": "out"} | options))
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [tl.ones((1, 1, 2, 3)), tl.full((1, 1, 3, 3), -0.5), tl.ones((1, 2, 3, 3), dtype=tl.bool)],
+    ids=["another length", "scores", "heads"],
+)
+def test_masks_of_four_dimensions(mask: Any, model: Any) -> None:
+    with pytest.raises(TallowError, match="attention_mask"):
+        model(IDS, attention_mask=mask)

@@ -110,9 +110,21 @@ class RotaryEmbedding(Module):
             return apply(cat, [self.forward(rotated, start, padding), rest], -1)
         if padding is None or rope_scaling.unscaled_length(self.scaling, self.context) is None:
             return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)
+        positions_BT = np.maximum(np.arange(start, start + x_BHTK.shape[2]) - padding[:, None], 0)
+        return self._rotated(x_BHTK, positions_BT, cos, sin)
+
+    def rotate_at(self, x_BHTK: Tensor, positions_BT: npt.NDArray[np.int64]) -> Tensor:
+        """Rotate by any positions, of each row or, with B = 1, of all."""
+        if x_BHTK.shape[-1] != self.head_dim:
+            rotated, rest = x_BHTK[..., : self.head_dim], x_BHTK[..., self.head_dim :]
+            return apply(cat, [self.rotate_at(rotated, positions_BT), rest], -1)
+        cos, sin = self.tables(int(positions_BT.max(initial=0)) + 1, x_BHTK.device)
+        rows = np.broadcast_to(positions_BT, (x_BHTK.shape[0], x_BHTK.shape[2]))
+        return self._rotated(x_BHTK, rows, cos, sin)
+
+    def _rotated(self, x_BHTK: Tensor, positions_BT: npt.NDArray[np.int64], cos: Array, sin: Array) -> Tensor:
         batch, heads, length, width = x_BHTK.shape
-        positions_N = np.maximum(np.arange(start, start + length) - padding[:, None], 0).reshape(-1)
-        index = devices.move(positions_N, x_BHTK.device)
+        index = devices.move(np.ascontiguousarray(positions_BT).reshape(-1), x_BHTK.device)
         # Concatenate the rows to one long row, in a batch of heads, since each row has other positions.
         rows = x_BHTK.transpose(0, 1).reshape(heads, batch * length, width)
         rotated = apply(rotary, rows, cos[index], sin[index], interleaved=self.interleaved)

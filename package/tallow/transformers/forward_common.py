@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tallow import devices
 from tallow.core.creation import full
@@ -14,6 +15,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn.embedding import Embedding
 from tallow.nn.module import Module
+from tallow.nn.rotary import RotaryEmbedding
 from tallow.transformers.capture import capturing, output_of
 from tallow.transformers.modeling_outputs import ModelOutput
 
@@ -67,11 +69,19 @@ def one_input(
 
 
 def check_texts(
-    model: Any, ids: Tensor | None, embeds: Tensor | None, mask: Tensor | None, *, cached: bool = False
+    model: Any,
+    ids: Tensor | None,
+    embeds: Tensor | None,
+    mask: Tensor | None,
+    *,
+    cached: bool = False,
+    whole: bool = False,
 ) -> None:
     """Raise ArgumentError for ids that are not (texts, tokens), and for a mask of another shape than theirs.
 
-    Args:    cached: the mask is also of tokens before these
+    Args:
+        cached: the mask is also of tokens before these.
+        whole: the mask may have four dimensions, and is checked later.
     """
     name, texts = type(model).__name__, ids if ids is not None else embeds
     if texts is None:
@@ -86,6 +96,8 @@ def check_texts(
     if mask is None:
         return
     shape = tuple(mask.shape) if isinstance(mask, Tensor) else None
+    if whole and shape is not None and len(shape) == 4:
+        return
     fits = shape is not None and len(shape) == 2 and shape[0] == texts.shape[0]
     if not fits or not (shape[1] == texts.shape[1] or (cached and shape[1] > texts.shape[1])):
         raise ArgumentError(
@@ -111,25 +123,45 @@ def positions(table: Embedding | None, ids: Tensor | None, model: Any) -> Iterat
     """Let a model count its positions as `position_ids` (B or 1, T) say, in the block; None leaves it as it is.
 
     Args:    table: the embedding of positions; None for a model whose attention depends only on distances
-    Raises:  ArgumentError for positions that such a model cannot take: others than those one after another
+    Raises:  ArgumentError for positions that do not rise by one, for a model without rotary embeddings
     """
-    if ids is None:
+    if ids is None or (table is None and is_consecutive(ids)):
         yield
     elif table is None:
-        check_consecutive(ids, model)
-        yield
+        with rotated_at(ids, model):
+            yield
     else:
         with output_of(table, lambda: table.weight[ids]):
             yield
 
 
-def check_consecutive(ids: Tensor, model: Any) -> None:
-    """Raise ArgumentError unless positions rise by one from token to token; padding may have any at the start."""
-    rows = np.asarray(devices.to_host(ids.array)).reshape(-1, ids.shape[-1])
-    steps = np.diff(rows, axis=1)
+def places_of(ids: Tensor) -> npt.NDArray[np.int64]:
+    """Return positions (B, T) as an array."""
+    return np.asarray(devices.to_host(ids.array), np.int64).reshape(-1, ids.shape[-1])
+
+
+def is_consecutive(ids: Tensor) -> bool:
+    """Return whether positions rise by one from token to token; padding may have any at the start."""
+    steps = np.diff(places_of(ids), axis=1)
     started = np.maximum.accumulate(steps == 1, axis=1)
-    if (started & (steps != 1)).any():
+    return not (started & (steps != 1)).any()
+
+
+@contextmanager
+def rotated_at(ids: Tensor, model: Any) -> Iterator[None]:
+    """Let the rotary embeddings of a model rotate by `ids` (B or 1, T), in the block.
+
+    Raises:  ArgumentError for a model without any
+    """
+    found = [module for module in model.modules() if isinstance(module, RotaryEmbedding)]
+    if not found:
         raise ArgumentError(
             f"{type(model).__name__}: position_ids that do not rise by one",
             hint="leave position_ids out: positions follow from attention_mask",
         )
+    places = places_of(ids)
+    with ExitStack() as stack:
+        for module in found:
+            hook = module.register_forward_hook(lambda own, args, _: own.rotate_at(args[0], places))
+            stack.callback(hook.remove)
+        yield

@@ -7,23 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tallow import devices, models
+from tallow import models
 from tallow.core.creation import arange
-from tallow.core.tensor import Tensor, wrap
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.architectures import ARCHITECTURES
 from tallow.models.causal_lm import CausalLM, kv_dtype
-from tallow.models.decoders.decoder import uncached
-from tallow.nn.cache import KVCache, Uncached
+from tallow.nn.cache import KVCache
 from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache
-from tallow.transformers.forward_common import Options, check_texts, embeddings, one_input, placeholder_ids, positions
+from tallow.transformers.decoder_masks import VisibleTexts, left_padding, seen_by, texts_of
+from tallow.transformers.forward_common import (
+    Options,
+    check_texts,
+    embeddings,
+    one_input,
+    placeholder_ids,
+    positions,
+)
 from tallow.transformers.forward_encoders import Encoded, first_tensor
 from tallow.transformers.modeling_outputs import (
     BaseModelOutputWithPast,
@@ -58,13 +65,17 @@ class DecoderForward:
     def _read(self, inputs: Inputs, options: Options) -> tuple[Encoded, Cache | None]:
         """Run the model of `tallow.models`; its result, or for a language model the head's input."""
         one_input(self, inputs.ids, inputs.embeds)
-        check_texts(self, inputs.ids, inputs.embeds, inputs.mask, cached=inputs.past is not None)
+        check_texts(self, inputs.ids, inputs.embeds, inputs.mask, cached=inputs.past is not None, whole=True)
         base: Any = getattr(self, self.base_model_prefix, self)
         ids = inputs.ids
         if ids is None:
             assert inputs.embeds is not None
             ids = placeholder_ids(inputs.embeds, getattr(self.config, "pad_token_id", None))
-        past, memory = self._memory(inputs, ids)
+        seen = seen_by(self, ids, inputs.mask, inputs.positions, is_alone=inputs.past is None)
+        if seen is None:
+            past, memory = self._memory(inputs, ids)
+        else:
+            past, memory, inputs = None, VisibleTexts(seen, ids.device), inputs._replace(mask=None)
         last: list[Tensor] = []
         with ExitStack() as stack:
             stack.enter_context(embeddings(self.get_input_embeddings(), inputs.embeds))  # type: ignore[attr-defined]
@@ -81,15 +92,18 @@ class DecoderForward:
         return Encoded(result, captured.hidden_states(final), captured.attentions()), past
 
     def _run(self, ids: Tensor, mask: Tensor | None, memory: KVCache | None) -> Any:
-        return self.core_forward(ids, mask)  # type: ignore[attr-defined]
+        if memory is None:
+            return self.core_forward(ids, mask)  # type: ignore[attr-defined]
+        base: Any = getattr(self, self.base_model_prefix)
+        vars(base)["forward"] = partial(type(base).forward, base, cache=memory)
+        try:
+            return self.core_forward(ids)  # type: ignore[attr-defined]
+        finally:
+            del vars(base)["forward"]
 
     def _memory(self, inputs: Inputs, ids: Tensor) -> tuple[Cache | None, KVCache | None]:
-        """Return the cache to return, and its memory: none for a model without a language model's head."""
-        if inputs.past is not None:
-            raise ArgumentError(
-                f"{type(self).__name__}: past_key_values", hint="use the class of the language model, for a cache"
-            )
-        return None, None
+        """Return the cache to return, and its memory."""
+        raise NotImplementedError
 
     def _positions(self, inputs: Inputs, ids: Tensor, past: Cache | None, learned: bool) -> Tensor | None:
         """Return the positions to count by: those given, or for learned ones as transformers, padding included."""
@@ -126,6 +140,16 @@ class CachedForward(DecoderForward):
                 hint="pass the mask of all tokens, those in the cache too, padded on the left",
             )
         return past, memory
+
+
+class HeadForward(CachedForward):
+    """A decoder with a head for labels or answers: it keeps a cache only if `use_cache` or `past_key_values` ask."""
+
+    def _maker(self) -> Any:
+        return MemoryOf(getattr(self, self.base_model_prefix))
+
+    def _memory(self, inputs: Inputs, ids: Tensor) -> tuple[Cache | None, KVCache | None]:
+        return super()._memory(inputs._replace(use_cache=bool(inputs.use_cache)), ids)
 
 
 class DecoderModelForward(CachedForward):
@@ -170,7 +194,8 @@ class MemoryOf:
 
     def new_cache(self, *, length: int, batch: int, padding: Any = None, **options: Any) -> KVCache:
         """Return the memory for `length` positions of `batch` texts.  Args: options: of no effect here"""
-        lm = next(kind for kind in language_models() if kind.model_class is self.model.core_class)
+        core = getattr(self.model, "core_class", type(self.model))
+        lm = next(kind for kind in language_models() if kind.model_class is core)
         weight = next(self.model.parameters())
         layers, heads, width = lm.cache_shape.fget(self.model)  # type: ignore[attr-defined]  # reads the config alone
         return KVCache(
@@ -272,76 +297,7 @@ class MoeForward(CausalLMForward):
     output_class = MoeCausalLMOutputWithPast
 
 
-class Masks(dict[Any, Tensor]):
-    """The masks of causal attention to texts with padding anywhere, each made when a layer asks for it.
-
-    Args:    seen: (B, T), True for text
-    """
-
-    def __init__(self, seen: npt.NDArray[np.bool_], device: Any) -> None:
-        super().__init__()
-        self.seen, self.device = seen, device
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the mask (B, 1, T, S) for (queries, keys, window, additive)."""
-        if key not in self:
-            queries, keys, window, additive = key
-            places = np.arange(keys)
-            own = np.arange(keys - queries, keys)[:, None]
-            visible = (places <= own) & (places > own - (window or keys)) & self.seen[:, None, None, -keys:]
-            mask = np.where(visible, np.float32(0), np.float32(-np.inf)) if additive else visible
-            self[key] = wrap(devices.move(mask, self.device))
-        return super().get(key, default)
-
-
-class MaskedTexts(Uncached):
-    """Texts that are read at once, with padding anywhere: no query sees it."""
-
-    def __init__(self, mask: Tensor) -> None:
-        seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)
-        super().__init__(len(seen), np.where(seen.any(axis=1), seen.argmax(axis=1), 0).tolist())
-        self._seen = Masks(seen, mask.device)
-
-    def lengths(self, new: int) -> npt.NDArray[np.int64]:
-        """Return how many positions of each row are not left padding, (B,)."""
-        every = np.full(self.batch, new, np.int64)
-        return every if self.padding is None else every - self.padding
-
-    @property
-    def masks(self) -> dict[Any, Tensor]:
-        """The masks, which layers read."""
-        return self._seen
-
-
-def texts_of(mask: Tensor) -> KVCache | None:
-    """Return how a decoder reads texts with padding; None for texts without any."""
-    seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)
-    if (np.diff(seen.astype(np.int8), axis=1) < 0).any():
-        return MaskedTexts(mask)
-    return uncached(mask)
-
-
-def left_padding(mask_BS: Tensor, start: int, new: int) -> npt.NDArray[np.int64]:
-    """Return the number of padding tokens on the left of each row, (B,).
-
-    Args:    start, new: the numbers of tokens in the cache and after it
-    Raises:  ArgumentError for a mask of another length, and for padding that the cache cannot leave out
-    """
-    mask = np.asarray(devices.to_host(mask_BS.array)).astype(np.bool_)
-    if mask.shape[1] not in (start + new, new):
-        raise ArgumentError(
-            f"attention_mask for {mask.shape[1]} tokens; the cache has {start}, and {new} follow",
-            hint="pass the mask of all tokens, those in the cache too",
-        )
-    if mask.shape[1] == new and start:
-        mask = np.concatenate([np.ones((len(mask), start), np.bool_), mask], axis=1)
-    padding: npt.NDArray[np.int64] = np.where(mask.any(axis=1), mask.argmax(axis=1), 0).astype(np.int64)
-    if start and (mask.sum(axis=1) != mask.shape[1] - padding).any():
-        raise ArgumentError("attention_mask: padding after text, before a cache goes on", hint="pad on the left")
-    return padding
-
-
-class DecoderTextsForward(DecoderForward):
+class DecoderTextsForward(HeadForward):
     """Labels whole texts by their last token."""
 
     def forward(
@@ -368,7 +324,7 @@ class DecoderTextsForward(DecoderForward):
         )
 
 
-class DecoderTokensForward(DecoderForward):
+class DecoderTokensForward(HeadForward):
     """Labels tokens."""
 
     def forward(
@@ -393,7 +349,7 @@ class DecoderTokensForward(DecoderForward):
         return options.result(TokenClassifierOutput, loss=loss, logits=done.result, **done.states)
 
 
-class DecoderSpansForward(DecoderForward):
+class DecoderSpansForward(HeadForward):
     """Finds an answer in a text."""
 
     def forward(

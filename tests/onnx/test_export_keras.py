@@ -9,6 +9,7 @@ from support.keras_cases import CASES
 
 import tallow as tl
 from tallow import keras
+from tallow.errors import ArgumentError, UnsupportedError
 from tallow.export import Dim
 from tallow.models.built_in import glosses, spoken, stories
 
@@ -69,3 +70,33 @@ def test_the_models_of_the_package_are_exported() -> None:
     encoder: Any = glosses.load().model.eval()
     program, file = runs.exported(encoder, texts, dynamic_shapes=({1: tokens},))
     runs.assert_runtime_agrees(program, runs.session(file), encoder, longer, {}, 1e-4)
+
+
+def test_keras_export_writes_a_file_for_any_batch(tmp_path: Any) -> None:
+    from support import onnx_runs as runs
+
+    first, second = keras.Input((4,), name="left"), keras.Input((4,), name="right")
+    output = keras.layers.Dense(3)(keras.layers.Concatenate()([first, second]))
+    model: Any = keras.Model([first, second], output)
+    model.export(tmp_path / "model.onnx", format="onnx")
+    run = runs.session((tmp_path / "model.onnx").read_bytes())
+    x, y = tl.randn(5, 4), tl.randn(5, 4)
+    (got,) = run.run(None, {"left": x.numpy(), "right": y.numpy()})
+    tl.testing.assert_close(tl.from_numpy(got), model([x, y]).detach())
+    with pytest.raises(UnsupportedError, match="tf_saved_model"):
+        model.export(tmp_path / "model")
+
+
+def test_keras_export_takes_a_signature(tmp_path: Any) -> None:
+    from support import onnx_runs as runs
+
+    class Doubled(keras.Model):
+        def call(self, x: tl.Tensor) -> tl.Tensor:
+            return x * 2
+
+    model: Any = Doubled()
+    with pytest.raises(ArgumentError, match="not known"):
+        model.export(tmp_path / "model.onnx", format="onnx")
+    model.export(tmp_path / "model.onnx", "onnx", input_signature=[keras.InputSpec(shape=(None, 3), dtype="float32")])
+    run = runs.session((tmp_path / "model.onnx").read_bytes())
+    assert run.run(None, {"input_0": tl.ones(5, 3).numpy()})[0].tolist() == [[2.0] * 3] * 5

@@ -19,6 +19,7 @@ from tallow.keras.models import functional_config
 from tallow.keras.models.graph import Graph, child_names
 from tallow.keras.models.summary import print_summary
 from tallow.keras.naming import automatic_name
+from tallow.keras.saving import onnx_file
 from tallow.keras.serialization import serialize_keras_object, to_json
 from tallow.keras.shapes import map_shapes
 from tallow.keras.structure import map_structure
@@ -251,6 +252,21 @@ class Model(Trainer, Layer):
     def save(self, filepath: Path, overwrite: bool = True, include_optimizer: bool = True) -> None:
         """Write architecture, weights and optimizer to a `.keras` file; see `keras.saving`."""
         saving.save_model(self, filepath, overwrite, include_optimizer)
+
+    def export(
+        self,
+        filepath: Path,
+        format: str = "tf_saved_model",
+        verbose: bool | None = None,
+        input_signature: Any = None,
+        *,
+        opset_version: int | None = None,
+    ) -> None:
+        """Write the model as an ONNX file, for `format="onnx"`; other formats are refused.
+
+        Args:    as keras.Model.export; sizes that the inputs leave open vary in the file
+        """
+        onnx_file.export(self, filepath, format, verbose, input_signature, opset_version)
 
     def save_weights(self, filepath: Path, overwrite: bool = True) -> None:
         """Write the weights to a `.weights.h5` or a `.safetensors` file; see `keras.saving.save_weights`."""

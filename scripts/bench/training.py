@@ -1,8 +1,8 @@
 """Training steps per second: tallow compared with PyTorch natively, and with its own array code in a browser.
 
 Claims, relative to PyTorch's CPU build with equal numbers of threads: 0.9 for the MLP and the transformer, 0.6 for the
-CNN, 1.3 for the tiny one, each with at most 1.3 times the memory. Compiled by tl.compile, the tiny one takes 3 times as
-many steps as PyTorch's and 2 times as many as torch.compile's, and no other fewer than eagerly. In Chromium, kernels
+CNN, 1.3 for the tiny one, each with at most 1.3 times the memory. Compiled by tl.compile, the tiny one takes 2 times as
+many steps as PyTorch's and as torch.compile's, and no other fewer than eagerly. In Chromium, kernels
 make the MLP 6 times as fast.
 """
 

@@ -1013,3 +1013,24 @@ def test_an_optimizer_whose_name_a_plan_uses() -> None:
     for _ in range(3):
         compiled(tl.ones(2))
     assert w.tolist() == [-0.5, -0.5]
+
+
+def test_a_step_of_gradient_descent_written_out() -> None:
+    """A plan reads the gradient that its own backward pass has made, writes to the weight, and drops the gradient."""
+
+    def step(w: tl.Tensor, x: tl.Tensor) -> tl.Tensor:
+        loss = (w * x).square().sum()
+        loss.backward()
+        with tl.no_grad():
+            w -= 0.01 * w.grad
+        w.grad = None
+        return loss
+
+    compiled = tl.compile(step, fullgraph=True)
+    w, v = (tl.tensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2))
+    for i in range(4):
+        x = tl.tensor([1.0, -1.0, 0.5]) * i
+        assert tl.equal(compiled(w, x), step(v, x))
+        assert tl.equal(w, v)
+        assert w.grad is None
+    assert len(compiled.plans) == 1

@@ -125,8 +125,14 @@ def load(
         raise ArgumentError("onnx.load: revision and token are for models on the Hub", hint="leave them out")
     opened = open_source(_content(source))
     model = read_model(opened)
-    folder = Path(source).absolute().parent if isinstance(source, str | os.PathLike) else None
-    return module_of(model, ExternalFiles(folder), opened.name, max_trips)
+    return module_of(model, _files_of(source), opened.name, max_trips)
+
+
+def _files_of(source: ModelSource) -> ExternalFiles:
+    if not isinstance(source, str | os.PathLike):
+        return ExternalFiles(None)
+    path = Path(source).absolute()
+    return ExternalFiles(path.parent, path.resolve().parent if path.is_symlink() else None)
 
 
 def _content(source: ModelSource) -> Source:

@@ -68,10 +68,14 @@ Strings = npt.NDArray[np.object_]
 class ExternalFiles:
     """The files beside a model that hold its tensors. Each is mapped once.
 
-    Args:    folder: that of the model; None for a model in memory, which has no files
+    Args:
+        folder: that of the model; None for a model in memory, which has no files.
+        behind: the folder of the file that the model is a link to, as in the cache of the Hub; links to other files of
+            that folder are followed.
     """
 
     folder: Path | None
+    behind: Path | None = None
     _open: dict[str, Bytes] = field(default_factory=dict)
 
     def read(self, name: str, place: dict[str, str]) -> Bytes:
@@ -111,7 +115,7 @@ class ExternalFiles:
         path = self.folder
         for part in () if is_outside else parts:
             path = path / part
-            is_outside = is_outside or os.path.islink(path)
+            is_outside = is_outside or (os.path.islink(path) and Path(os.path.realpath(path)).parent != self.behind)
         if is_outside:
             raise CheckpointError(
                 f"tensor {name!r:.80} is in the file {location!r:.80}, which is a link or outside the model's folder",

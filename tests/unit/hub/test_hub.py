@@ -12,11 +12,14 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from support import onnx_files
 
-from tallow import hub
+import tallow as tl
+from tallow import hub, onnx
 from tallow.errors import HubError, MissingPackageError
 from tallow.hub import in_browser, local_folder, local_model, local_settings
 from tallow.hub.in_browser import Answer
+from tallow.onnx.protobuf import StringStringEntryProto, TensorProto
 
 native = pytest.mark.native
 COMMIT = "1" * 40
@@ -180,6 +183,21 @@ def test_a_gguf_file_is_fetched_by_its_name(fake: FakeHub) -> None:
         local_model("who/quantised:tiny-Q2_K.gguf")
     with pytest.raises(HubError, match=r"pass one of its GGUF files: who/quantised:tiny-Q4_0\.gguf"):
         local_model("who/quantised")
+
+
+@native
+def test_an_onnx_file_is_fetched_with_its_data(fake: FakeHub) -> None:
+    place = [StringStringEntryProto("location", "model.onnx_data")]  # in the cache it is a link
+    held = TensorProto(dims=[2], data_type=1, name="w", data_location=1, external_data=place)
+    x, y = (onnx_files.value(name, 2) for name in "xy")
+    model = onnx_files.encoded_model([onnx_files.node("Add", "x", "w")], [x], [y], [held])
+    data = bytes.fromhex("0000803f00000040")
+    files = {"onnx/model.onnx": model, "onnx/model.onnx_data": data, "onnx/other.onnx": b"", "model.safetensors": b""}
+    fake.repositories["who/exported"] = files
+    assert onnx.load("who/exported:onnx/model.onnx")(tl.ones(2)).tolist() == [2.0, 3.0]
+    assert sorted(fake.fetched) == ["onnx/model.onnx", "onnx/model.onnx_data"]
+    with pytest.raises(HubError, match=r"has no file onnx/missing\.onnx"):
+        onnx.load("who/exported:onnx/missing.onnx")
 
 
 @native

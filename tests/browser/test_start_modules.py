@@ -22,7 +22,7 @@ js.loaded_modules = create_proxy(lambda: " ".join(sys.modules))
 # Files of the page, modules of JavaScript, and what extension modules make.
 NOT_IN_ARCHIVES = {
     "__main__", "_cython_3_2_6", "_pyodide_core", "answers", "app", "bridge", "chats", "cython_runtime",
-    "datasets", "digits", "files", "huggingface_tokenizers", "inspection", "js", "later", "memory_check",
+    "datasets", "digits", "files", "huggingface_tokenizers", "inspection", "js", "later", "magics", "memory_check",
     "packages", "points", "progress", "pyodide_js", "pyodide_js._api", "script", "settings", "storyteller",
     "tallow_kernel_threads", "training", "waits", "working_folder",
 }  # fmt: skip

@@ -13,7 +13,6 @@ from tallow import kernels
 from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.generation import Sampler, generate, timed
 from tallow.io import gguf, llama2c
-from tallow.io.model_folder import refuse_mistaken
 from tallow.io.source import Opened, shown
 from tallow.models import stories
 from tallow.models.causal_lm import CausalLM
@@ -44,6 +43,8 @@ class Demo:
     def check(self, name: str, head: bytes, size: int | None) -> int | None:
         if name == GGUF_FILE:
             if not head.startswith(gguf.MAGIC):
+                from tallow.io.model_folder import refuse_mistaken  # not at the top: the page starts without it
+
                 refuse_mistaken("the file", head, "a GGUF file")
                 raise CheckpointError(
                     f"the file is not a GGUF file: it starts with {shown(head[:4])}",

@@ -17,7 +17,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_overloads
 
@@ -190,9 +190,31 @@ def _results() -> str:
 def stub(name: str, function: Callable[..., Any], place: str, indent: str = "") -> str:
     """Return `def name(...) -> ...: ...` with the first line of the docstring, once for each of its overloads."""
     summary = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
-    overloads = get_overloads(inspect.unwrap(function))
+    overloads = get_overloads(inspect.unwrap(function)) or _by_indices(function)
     stubs = [_definition(name, each, place, indent, summary) for each in overloads or [function]]
     return "\n".join(f"{indent}@overload\n{text}" for text in stubs) if overloads else stubs[0]
+
+
+def _by_indices(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """Return the overloads of a function that returns indices too if its argument `return_indices` is true."""
+    signature = inspect.signature(function)
+    chosen = signature.parameters.get("return_indices")
+    if chosen is None or signature.return_annotation != "Any":
+        return []
+    others = [each for each in signature.parameters.values() if each is not chosen]
+    required = chosen.replace(annotation="Literal[True]", kind=inspect.Parameter.KEYWORD_ONLY, default=chosen.empty)
+    without = chosen.replace(annotation="Literal[False]")
+    forms = (
+        ([without if each is chosen else each for each in signature.parameters.values()], "Tensor"),
+        ([*others, required], "tuple[Tensor, Tensor]"),
+        (list(signature.parameters.values()), "Any"),  # of a bool that is not known before the program runs
+    )
+    overloads = []
+    for parameters, returned in forms:
+        overload = partial(function)
+        overload.__signature__ = signature.replace(parameters=parameters, return_annotation=returned)  # type: ignore[attr-defined]
+        overloads.append(overload)
+    return overloads
 
 
 def _definition(name: str, function: Callable[..., Any], place: str, indent: str, summary: str) -> str:

@@ -22,18 +22,45 @@ def adaptive_avg_pool2d(input: Tensor, output_size: builtins.int | Sequence[buil
 def adaptive_avg_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> Tensor:
     """Return means over windows chosen so that the output has `output_size`; None keeps the input's size."""
 
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False] = ...) -> Tensor:
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool1d`."""
+
+@overload
+def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool1d`."""
+
+@overload
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool1d`."""
 
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool1d`, and their indices in the flattened spatial dims."""
 
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False] = ...) -> Tensor:
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool2d`."""
+
+@overload
+def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool2d`."""
+
+@overload
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool2d`."""
 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool2d`, and their indices in the flattened spatial dims."""
 
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: Literal[False] = ...) -> Tensor:
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool3d`."""
+
+@overload
+def adaptive_max_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool3d`."""
+
+@overload
 def adaptive_max_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool3d`."""
 
@@ -139,12 +166,30 @@ def feature_alpha_dropout(input: Tensor, p: builtins.float = ..., training: buil
 def fold(input: Tensor, output_size: builtins.int | Sequence[builtins.int], kernel_size: builtins.int | Sequence[builtins.int], dilation: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., stride: builtins.int | Sequence[builtins.int] = ..., *, out: Any = ...) -> Tensor:
     """Sum patches into an image, the adjoint of `unfold`: overlapping windows add up."""
 
+@overload
+def fractional_max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., return_indices: Literal[False] = ..., _random_samples: Tensor | None = ...) -> Tensor:
+    """Return the maximum of windows that start at random distances; they may overlap."""
+
+@overload
+def fractional_max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., _random_samples: Tensor | None = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of windows that start at random distances; they may overlap."""
+
+@overload
 def fractional_max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
     """Return the maximum of windows that start at random distances; they may overlap."""
 
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maxima and their indices; see `fractional_max_pool2d`. `return_indices` has no effect."""
 
+@overload
+def fractional_max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., return_indices: Literal[False] = ..., _random_samples: Tensor | None = ...) -> Tensor:
+    """Return the maximum of windows of three dims; see `fractional_max_pool2d`."""
+
+@overload
+def fractional_max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., _random_samples: Tensor | None = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of windows of three dims; see `fractional_max_pool2d`."""
+
+@overload
 def fractional_max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], output_size: builtins.int | Sequence[builtins.int | None] | None = ..., output_ratio: Any = ..., return_indices: builtins.bool = ..., _random_samples: Tensor | None = ...) -> Any:
     """Return the maximum of windows of three dims; see `fractional_max_pool2d`."""
 
@@ -247,18 +292,45 @@ def lp_pool3d(input: Tensor, norm_type: builtins.float, kernel_size: builtins.in
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: builtins.float = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Compute max(0, -target (input1 - input2) + margin). Target 1 ranks input1 higher, -1 input2."""
 
+@overload
+def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
+def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
 
+@overload
+def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
+def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool2d`."""
 
+@overload
+def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
+def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 

@@ -916,15 +916,42 @@ def max(input: Tensor, dim: Tensor) -> Tensor:
 def max(input: Tensor, *, other: Tensor) -> Tensor:
     """Return the greatest element, in one of three ways."""
 
+@overload
+def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
+def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
 
+@overload
+def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
+def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
+@overload
+def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: Literal[False] = ...) -> Tensor:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
+def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., *, return_indices: Literal[True]) -> builtins.tuple[Tensor, Tensor]:
+    """Return the maximum of each window. Padding counts as -∞."""
+
+@overload
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 

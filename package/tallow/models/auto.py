@@ -26,7 +26,7 @@ class AutoModel(loading.FromPretrained):
     locate = staticmethod(local_model)
 
     @classmethod
-    def from_pretrained(
+    def from_pretrained(  # type: ignore[override]  # of the class that its config names, not of this one
         cls, name: str | Path, *args: Any, gguf_file: str | None = None, **options: Any
     ) -> PretrainedModel:
         """Load a local Hugging Face folder, a Hub repository, or a GGUF file, as the model its config names.

@@ -16,7 +16,7 @@ import tallow as tl
 import tallow.models
 from tallow import transformers as tf
 from tallow.cli.onnx_target import write_onnx
-from tallow.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from tallow.errors import ArgumentError, ArgumentTypeError, HubError, UnsupportedError
 from tallow.optimum import onnxruntime as onnx_models
 
 TEXTS = ["The cat sat on the mat.", "A dog!"]
@@ -76,6 +76,20 @@ def test_pictures_and_quantised_names(folders: Folders, tmp_path: Path) -> None:
         for folder in (source, target)
     )
     same(found, wanted)
+
+
+def test_a_repository_of_the_hub_may_have_onnx_files_only(
+    folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = str(folders("BertForSequenceClassification"))
+    target = onnx_folder(source, tmp_path / "onnx", "onnx/model_quantized.onnx")
+    monkeypatch.setattr("tallow.hub._fetch", lambda *given: Path(target))  # what a download returns
+    monkeypatch.setattr("tallow.hub._gguf_files", lambda *given: [])
+    pipe = tf.pipeline("text-classification", model="owner/name", device=-1)
+    assert isinstance(pipe.model, onnx_models.ORTModelForSequenceClassification)
+    same(pipe(TEXTS), tf.pipeline("text-classification", model=source, device=-1)(TEXTS))
+    with pytest.raises(HubError, match="neither safetensors nor"):
+        tf.pipeline("text-generation", model="owner/name", device=-1)
 
 
 def test_a_model_is_called_as_those_of_transformers(folders: Folders, tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ A folder has a config.json, and the model in `onnx/model.onnx`, as the repositor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import tallow as tl
 from tallow import nn
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, HubError
 from tallow.hub import local_file, local_settings
 from tallow.io.model_folder import has_weights
 from tallow.onnx.loading import OnnxModule, load
@@ -96,7 +97,7 @@ class ORTModel(nn.Module):
                 raise CheckpointError(f"{folder} has none of {', '.join(wanted)}", hint="pass file_name=")
         else:
             folder = local_settings(str(name), **hub)
-            file = local_file(str(name), wanted[0], [f"{wanted[0]}_data", f"{wanted[0]}.data"], **hub)
+            file = _downloaded(str(name), wanted, hub)
         model = load(file)
         if dtype not in (None, "auto"):
             model.to(getattr(tl, dtype) if isinstance(dtype, str) else dtype)
@@ -126,6 +127,17 @@ class ORTModel(nn.Module):
             first = outputs[0] if isinstance(outputs, tuple) else outputs
             found = {next(each for each in fields if each != "loss"): first}
         return self.output(**found)
+
+
+def _downloaded(repository: str, wanted: Sequence[str], hub: dict[str, Any]) -> Path:
+    """Return the first of some files that a repository of the Hub has.  Raises: HubError"""
+    errors = []
+    for file in wanted:
+        try:
+            return local_file(repository, file, [f"{file}_data*", f"{file}.data"], **hub)
+        except HubError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def _is_whole(value: Any) -> bool:

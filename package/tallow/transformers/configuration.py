@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 from tallow import dtypes
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError
+from tallow.hub import local_settings
 from tallow.models.config import CONFIG, read_entries, write_entries
 from tallow.transformers.configuration_defaults import BASE, DEFAULTS, NAMES
 from tallow.transformers.downloads import find_folder
@@ -164,7 +165,7 @@ class PreTrainedConfig:
     @classmethod
     def get_config_dict(cls, name: str | Path, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the entries of a `config.json`, and the arguments that are not about finding it."""
-        folder, kwargs = find_folder(name, kwargs)
+        folder, kwargs = find_folder(name, kwargs, local_settings)  # the weights are not needed
         path = folder if folder.is_file() else folder / CONFIG
         return {**read_entries(path), "_name_or_path": str(name)}, kwargs
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
-from tallow.errors import ArgumentError, CheckpointError, TallowWarning, UnsupportedError, warn
+from tallow.errors import ArgumentError, CheckpointError, HubError, TallowWarning, UnsupportedError, warn
 from tallow.lazy_names import import_name
 from tallow.optimum.onnxruntime import BY_AUTO, onnx_file
 from tallow.transformers.pipelines import built_in
@@ -149,7 +150,15 @@ def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) 
             return loaded(auto, source, {"config": config, **options})
         except CheckpointError as error:
             warn(f"{auto}: {error}", TallowWarning)
-    return loaded(last, source, {"config": config, **options})
+    try:
+        return loaded(last, source, {"config": config, **options})
+    except HubError as error:  # it may be a repository for transformers.js, without other weights
+        if last not in BY_AUTO or Path(source).exists():
+            raise
+        try:
+            return BY_AUTO[last].from_pretrained(source, config=config, **options)
+        except HubError:
+            raise error from None
 
 
 def part_of(

@@ -20,6 +20,23 @@ from support.package_modules import MODULES, tree_of
 
 # reason -> where (module.Class.function, * for anything) -> parameters. Keep it short.
 UNUSED: dict[str, dict[str, str]] = {
+    "attributes of ONNX nodes that tell how a model was fitted, or a type or shape that the operands have": {
+        "onnx.operators.convolution.deform_conv": "kernel_shape",
+        "onnx.operators.linear.gemm_broadcast": "broadcast",
+        "onnx.operators.microsoft_fused.embed_layer_normalization": "mask_index_type",
+        "onnx.operators.ml_linear.linear_classifier": "multi_class",
+        "onnx.operators.ml_trees.*": "nodes_hitrates nodes_hitrates_as_tensor",
+        "onnx.operators.normalization.*": "consumed_inputs",
+        "onnx.operators.sequence.*": "dtype type",
+        "onnx.operators.text.string_normalizer": "locale",
+    },
+    "attributes of ONNX nodes for training alone; in the opsets that have them, loaded models are for inference": {
+        "onnx.operators.normalization.batch_normalization_in_inference": "momentum is_test",
+        "onnx.operators.shape.dropout_*": "ratio is_test",
+    },
+    "precision of ONNX nodes that may be exceeded: halves are computed in float32": {
+        "onnx.operators.*": "stash_type accuracy_level",
+    },
     "speed or memory alone; there is one implementation, and nothing to choose": {
         "amp.autocast_mode.autocast.__init__": "cache_enabled",
         "autograd.functional.hessian": "vectorize outer_jacobian_strategy",
@@ -52,6 +69,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "keras.naming.clear_session": "free_memory",
         "keras.steps.Steps.compile": "run_eagerly steps_per_execution jit_compile",
         "nn.module.Module.to": "non_blocking",
+        "onnx.operators.attention.linear_attention": "chunk_size",
+        "onnx.operators.index.topk": "sorted",
         "transformers.cache_utils.*": "backend config offloading kwargs",
         "transformers.modeling_saving.save": "save_function",
         "transformers.generation.*": "device",

@@ -111,6 +111,7 @@ def _summary(array: npt.NDArray[Any]) -> str:
     if not finite.size:
         return "no finite value"
     bad = array.size - finite.size
+    finite = finite.astype(np.float64)  # squares of float32 may be infinite
     numbers = f"from {finite.min():.4g} to {finite.max():.4g}, mean {finite.mean():.4g}, deviation {finite.std():.4g}"
     return numbers + (f"; {bad} NaN or infinite" if bad else "")
 

@@ -167,6 +167,8 @@ def test_search_finds_a_function(page: Page, docs: str) -> None:
     ],
 )
 def test_search_understands_questions_and_slips(guide: Page, query: str, title: str) -> None:
+    guide.get_by_test_id("search").fill("")  # hides the results of another query
+    expect(guide.get_by_test_id("results")).to_be_hidden()
     guide.get_by_test_id("search").fill(query)
     results = guide.get_by_test_id("results")
     expect(results.get_by_role("link", name=re.compile(title, re.IGNORECASE)).first).to_be_visible(timeout=START_MS)

@@ -594,7 +594,7 @@ def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:
         ("truncated header.gguf", ["truncated", "it again"]),
         ("garbage.gguf", ["version", "it again"]),
         ("empty.gguf", ["not a GGUF file"]),
-        ("page.gguf", ["is a web page, not a GGUF file", "download it again"]),
+        ("page.gguf", ["is a web page, not a GGUF file", "Download it again"]),
         ("mostly garbage.gguf", ["it again"]),
         ("unknown architecture.gguf", ["'mamba'", "llama, ", "qwen3"]),
         ("foreign type.gguf", ["Q8_K", "Q8_0"]),

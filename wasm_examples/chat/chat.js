@@ -26,7 +26,7 @@ import { asRead, forgetOldest, laterStarts } from "./turns.js";
  *     generate(options: Record<string, unknown>, { signal }: { signal: AbortSignal }): AsyncIterable<{ text: string, stats: Record<string, any> }>,
  *     call(method: string, keywords: Record<string, unknown>): Promise<any>,
  *   },
- *   work(task: (signal: AbortSignal) => Promise<void>, texts: { failed: string, remedy?: (error: unknown) => Remedy | undefined }): Promise<void>,
+ *   work(task: (signal: AbortSignal) => Promise<void>, texts: { failed: string, remedy?: (error: unknown) => Remedy | Remedy[] | undefined }): Promise<void>,
  *   ready(waiting: string, signal: AbortSignal): Promise<boolean>,
  *   stop(): Promise<void>,
  *   stopWork(): Promise<void>,
@@ -119,10 +119,11 @@ export class Chat {
     const conversation = this.history.current;
     this.#page.work((signal) => this.#write(conversation, question, forgets, signal), {
       failed: "No answer.",
-      remedy: (error) =>
-        isFull(error) && laterStarts(conversation.pathTo(question)).length
-          ? { label: "Forget the oldest messages", action: () => this.#answer(question, true) }
-          : { label: "Try again", action: () => this.#answer(question) },
+      remedy: (error) => {
+        const again = { label: "Try again", action: () => this.#answer(question) };
+        const canForget = isFull(error) && laterStarts(conversation.pathTo(question)).length > 0;
+        return canForget ? [{ label: "Forget the oldest messages", action: () => this.#answer(question, true) }, again] : again;
+      },
     });
   }
 

@@ -49,7 +49,7 @@ export class ServerPage {
 
   /**
    * Run work, in place of the work that is running.
-   * @param {(signal: AbortSignal) => Promise<void>} task @param {{ failed: string, remedy?: (error: unknown) => Remedy | undefined }} texts
+   * @param {(signal: AbortSignal) => Promise<void>} task @param {{ failed: string, remedy?: (error: unknown) => Remedy | Remedy[] | undefined }} texts
    */
   async work(task, { failed, remedy }) {
     const { problems, status, stop } = this.#view;
@@ -60,7 +60,7 @@ export class ServerPage {
       } catch (error) {
         if (signal.aborted) return;
         status.say(failed);
-        problems.show(error, remedy?.(error));
+        problems.show(error, ...[remedy?.(error) ?? []].flat());
       }
     });
     stop.disabled = false;

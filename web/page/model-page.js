@@ -139,8 +139,8 @@ export class ModelPage {
   /**
    * Run work, in place of the work that is running.
    * @param {(signal: AbortSignal) => Promise<void>} task  must end soon after its signal aborts
-   * @param {{ failed: string, remedy?: (error: unknown) => Remedy | undefined }} texts
-   *   `failed` is the status after an error, `remedy` a button below its message
+   * @param {{ failed: string, remedy?: (error: unknown) => Remedy | Remedy[] | undefined }} texts
+   *   `failed` is the status after an error, `remedy` a button below its message, or several
    */
   async work(task, texts) {
     this.#view.problems.hide();
@@ -312,7 +312,7 @@ export class ModelPage {
 
   /**
    * @param {(signal: AbortSignal) => Promise<void>} task
-   * @param {{ failed: string, remedy?: (error: unknown) => Remedy | undefined }} texts
+   * @param {{ failed: string, remedy?: (error: unknown) => Remedy | Remedy[] | undefined }} texts
    * @param {AbortSignal} signal
    */
   async #tryToWork(task, { failed, remedy }, signal) {
@@ -321,7 +321,7 @@ export class ModelPage {
     } catch (error) {
       if (signal.aborted) return;
       this.#view.status.say(failed);
-      this.#view.problems.show(error, remedy?.(error));
+      this.#view.problems.show(error, ...[remedy?.(error) ?? []].flat());
     }
   }
 }

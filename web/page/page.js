@@ -144,8 +144,8 @@ export class ProblemBox {
     this.hide();
   }
 
-  /** @param {unknown} error @param {Remedy} [remedy] */
-  show(error, remedy) {
+  /** @param {unknown} error @param {Remedy[]} remedies  the likeliest first */
+  show(error, ...remedies) {
     if (this.#isHeld) return;
     console.error(error, error instanceof Problem ? (error.details ?? "") : "");
     const problem = document.createElement("p");
@@ -157,7 +157,7 @@ export class ProblemBox {
       hint.textContent = sentence(error.hint);
       this.#box.append(hint);
     }
-    if (remedy) {
+    for (const remedy of remedies) {
       const button = document.createElement("button");
       button.textContent = remedy.label;
       button.onclick = remedy.action;

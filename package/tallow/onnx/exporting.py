@@ -94,8 +94,7 @@ def export(
         artifacts_dir=artifacts_dir != ".", operator_export_type=operator_export_type, custom_opsets=custom_opsets,
         export_modules_as_functions=export_modules_as_functions, autograd_inlining=not autograd_inlining,
     )  # fmt: skip
-    if not (optimize and do_constant_folding):
-        warn("onnx.export: constants are folded all the same; optimize and do_constant_folding have no effect")
+    _warn_of_folding(optimize and do_constant_folding)
     if not dynamo and (dynamic_shapes is not None or f is None):
         raise ArgumentError("onnx.export: dynamo=False needs f, and takes dynamic_axes instead of dynamic_shapes")
     opset = _opset(opset_version)
@@ -119,6 +118,11 @@ def _refuse(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value:
             raise UnsupportedError(f"onnx.export: {name} is not supported by this exporter", hint="leave it out")
+
+
+def _warn_of_folding(is_asked: bool) -> None:
+    if not is_asked:
+        warn("onnx.export: constants are folded all the same; optimize and do_constant_folding have no effect")
 
 
 def _opset(version: int | None) -> int:

@@ -23,11 +23,11 @@ def noted_paths(model: Module) -> Iterator[None]:
     """Have the nodes that are recorded in the block note the innermost submodule that records them."""
     before: list[Node | None] = []
 
-    def enter(module: Module, args: Any) -> None:
+    def enter(_module: Module, _args: Any) -> None:
         before.append(_last())
 
     def leaving(path: str) -> Any:
-        def leave(module: Module, args: Any, result: Any) -> None:
+        def leave(_module: Module, _args: Any, _result: Any) -> None:
             start, node = before.pop(), _last()
             while node is not None and node is not start and node.op != "root":
                 node.meta.setdefault(PATH, path)

@@ -20,7 +20,7 @@ from tallow.core.overrides import answers, subclasses
 from tallow.core.tensor import Tensor
 from tallow.core.trees import leaves
 from tallow.devices import device as device_named
-from tallow.errors import ArgumentTypeError, GraphError
+from tallow.errors import ArgumentTypeError, GraphError, UnsupportedError
 from tallow.ops.memory_format import strided
 from tallow.ops.table import Op
 from tallow.tape.modes import mode
@@ -95,14 +95,17 @@ def make_wrapper(
     device: Any = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
-    dispatch_sizes_strides_policy: str | None = None,
-    dispatch_device: bool = False,
-    dispatch_layout: bool = False,
+    **policies: Any,
 ) -> T:
     """Return a tensor of a subclass that has a size, a dtype and a device, and no memory: its ops are dispatched.
 
-    Raises: ArgumentTypeError for a class without `__torch_dispatch__`
+    Raises: ArgumentTypeError for a class without `__torch_dispatch__`; UnsupportedError for another layout or memory
+        format, pinned memory, and policies by which PyTorch asks the class for sizes, strides or the device.
     """
+    options = policies | {"memory_format": memory_format, "pin_memory": pin_memory}
+    given = [name for name, value in options.items() if value] + (["layout"] if layout is not strided else [])
+    if given:
+        raise UnsupportedError(f"_make_wrapper_subclass: {', '.join(given)}", hint="define a property of the class")
     if not cls._dispatches:
         raise ArgumentTypeError(f"_make_wrapper_subclass: {cls.__name__} must define __torch_dispatch__")
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)

@@ -16,7 +16,7 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.errors import ArgumentError
-from tallow.fx.names import Namespace, is_of_tallow, qualified_name
+from tallow.fx.names import Namespace, is_of_tallow, qualified_name, shown_name, shown_root
 from tallow.fx.node import Node
 from tallow.ops.memory_format import layout, memory_format
 
@@ -74,7 +74,8 @@ class Writer:
 
     def __init__(self, graph: Graph, root_module: str) -> None:
         self.graph, self.root = graph, root_module
-        self.globals: dict[str, Any] = {"tallow": sys.modules["tallow"]}  # whose attributes load at first use
+        roots = ("tallow", shown_root())  # modules whose attributes load at first use
+        self.globals: dict[str, Any] = {root: sys.modules[root] for root in roots}
         self.names = Namespace()
         self._known: dict[int, str] = {}  # id of an object -> its name among the globals
         for node in graph.nodes:
@@ -152,9 +153,9 @@ class Writer:
         if isinstance(x, enum.Enum):
             return f"{self.function(type(x))}.{x.name}"
         if isinstance(x, dtypes.dtype | memory_format | layout):
-            return f"tallow.{repr(x).rpartition('.')[2]}"
+            return f"{shown_root()}.{repr(x).rpartition('.')[2]}"
         if isinstance(x, devices.device):
-            return f"tallow.device({str(x)!r})"
+            return f"{shown_root()}.device({str(x)!r})"
         if x is Ellipsis:
             return "..."
         if isinstance(x, float) and not isfinite(x):
@@ -169,7 +170,7 @@ class Writer:
         """Return the name of a function or a class."""
         name = qualified_name(function)
         if is_of_tallow(function):
-            return name
+            return shown_name(function)
         if getattr(builtins, name, None) is function:
             self.globals[name] = function  # where a tracer finds it
             return name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, GraphError, InvalidKeyError, warn
 from tallow.fx.code import PythonCode, python_code
-from tallow.fx.names import Namespace, candidate_for, find, is_of_tallow, qualified_name
+from tallow.fx.names import Namespace, candidate_for, find, is_of_tallow, qualified_name, shown_name
 from tallow.fx.node import Argument, Node, Target, map_aggregate, map_arg
 from tallow.nn.module import Module
 
@@ -396,7 +396,7 @@ def _is_own(value: Any) -> bool:
 
 
 def _target_text(node: Node) -> str:
-    return node.target if isinstance(node.target, str) else qualified_name(node.target)
+    return node.target if isinstance(node.target, str) else shown_name(node.target)
 
 
 def at_path(module: Any, path: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import tallow.nn.functional  # noqa: F401 - fills the table of public functions
 from tallow.core.public_api import PUBLIC
+from tallow.dtypes import float32
 from tallow.errors import MissingNameError
 from tallow.ops.table import OPS
 
@@ -20,6 +21,7 @@ RESERVED = frozenset((*keyword.kwlist, *dir(builtins), "inf", "nan", "self", "ta
 # Where public functions are found, the place that PyTorch's users write first.
 PLACES = {"tl": "tallow", "F": "tallow.nn.functional", "linalg": "tallow.linalg", "special": "tallow.special"}
 METHODS = "tallow.Tensor"
+_SHOWN = frozenset((*PLACES.values(), METHODS))
 CALL = "call"  # the attribute of an op that is not published, with its function
 
 
@@ -87,6 +89,20 @@ def qualified_name(function: Any) -> str:
     if module is None or module == "builtins":
         return name
     return f"{module}.{name}"
+
+
+def shown_root() -> str:
+    """Return the package that printed names begin with: "torch" while tallow stands in for it, as dtypes print."""
+    return repr(float32).partition(".")[0]
+
+
+def shown_name(function: Any) -> str:
+    """Return the qualified name of a function as code and texts show it."""
+    name = qualified_name(function)
+    module, _, own = name.rpartition(".")
+    if module == "_operator":
+        return f"operator.{own}"
+    return f"{shown_root()}{module.removeprefix('tallow')}.{own}" if module in _SHOWN else name
 
 
 def is_tensor_method(function: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tallow.errors import ArgumentError, GraphError
 from tallow.fx.immutable_collections import immutable_dict, immutable_list
-from tallow.fx.names import candidate_for, qualified_name
+from tallow.fx.names import candidate_for, shown_name
 
 if TYPE_CHECKING:
     from tallow.fx.graph import Graph
@@ -248,7 +248,7 @@ class Node:
         """Return the node as a line of text: name, number of users, op, target, arguments."""
         if self.op == "output":
             return f"return {self.args[0] if self.args else ()}"
-        target = self.target if isinstance(self.target, str) else qualified_name(self.target)
+        target = self.target if isinstance(self.target, str) else shown_name(self.target)
         head = f"%{self.name} : [num_users={len(self.users)}] = {self.op}[target={target}]"
         if self.op == "placeholder":
             return head + (f"(default={self.args[0]})" if self.args else "")

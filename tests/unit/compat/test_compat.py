@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tallow as tl
+from tallow import fx
 from tallow.compat import install_torch, uninstall_torch
 from tallow.compat.modules import OWN
 from tallow.compat.stand_in import all_modules
@@ -227,3 +228,15 @@ class TestCommandLine:
         done = self.run("trian.py", cwd=tmp_path)
         assert done.returncode == 2
         assert "file not found: 'trian.py'" in done.stderr
+
+
+def test_graphs_print_as_those_of_torch() -> None:
+    with install_torch(replace=True):
+        import torch
+
+        graph = torch.fx.symbolic_trace(lambda x: torch.log(x) + torch.zeros_like(x, dtype=torch.float64))
+        assert "log = torch.log(x)" in graph.code
+        assert "dtype = torch.float64" in graph.code
+        assert "call_function[target=torch.log]" in str(graph.graph)
+        assert graph(torch.ones(2)).tolist() == [0, 0]
+    assert "log = tallow.log(" in fx.symbolic_trace(tl.log).code

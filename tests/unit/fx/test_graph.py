@@ -345,7 +345,7 @@ def test_values_are_freed_after_their_last_use(traced: fx.GraphModule) -> None:
 def test_printing(traced: fx.GraphModule, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = str(traced.graph)
     assert text.startswith("graph(%x):\n    %x : [num_users=1] = placeholder[target=x]\n")
-    assert "%add : [num_users=1] = call_function[target=_operator.add](args = (%mul, %shift), kwargs = {})" in text
+    assert "%add : [num_users=1] = call_function[target=operator.add](args = (%mul, %shift), kwargs = {})" in text
     assert text.endswith("return sum_1")
     assert str(traced).endswith("# To see more debug info, please use `graph_module.print_readable()`")
     traced.print_readable()

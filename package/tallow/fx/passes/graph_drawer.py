@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tallow.fx.graph_module import GraphModule
-from tallow.fx.names import qualified_name
+from tallow.fx.names import shown_name
 from tallow.fx.node import Node
 from tallow.fx.passes.shape_prop import TensorMetadata
 
@@ -144,7 +144,7 @@ def _mean(values: list[float]) -> float:
 
 def _label(module: GraphModule, node: Node) -> list[str]:
     """Return the lines of text in a node's box."""
-    target = node.target if isinstance(node.target, str) else qualified_name(node.target)
+    target = node.target if isinstance(node.target, str) else shown_name(node.target)
     lines = [f"%{node.name}", node.op if target == node.op else f"{node.op}: {target}"]
     if node.op == "call_module":
         lines.append(module.get_submodule(str(node.target))._get_name())

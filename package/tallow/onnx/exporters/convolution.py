@@ -91,6 +91,35 @@ def _windows(dims: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: 
     return {"kernel_shape": kernel, "strides": steps, "pads": each(padding, dims) * 2, "ceil_mode": int(ceil_mode)}
 
 
+def _without_late_windows(
+    g: Builder, y: Value, x: Value, dims: int, windows: dict[str, Any], dilation: Any = 1
+) -> Value:
+    """Return a pooled tensor without windows that begin behind the input: ONNX counts them with ceil_mode.
+
+    Raises: UnsupportedError for a dim whose size varies, if it may have such a window
+    """
+    for d in range(dims if windows["ceil_mode"] else 0):
+        size, stride, before = g.size(x, d - dims), windows["strides"][d], windows["pads"][d]
+        reach = each(dilation, dims)[d] * (windows["kernel_shape"][d] - 1) + 1
+        if before + stride <= reach:
+            continue
+        if isinstance(size, Value):
+            raise UnsupportedError("ceil_mode for a dim whose size varies, with windows that may lie behind it")
+        count = -((size + 2 * before - reach) // -stride) + 1
+        if (count - 1) * stride >= size + before:
+            y = g.op("Slice", y, [0], [count - 1], [x.ndim - dims + d])
+    return y
+    for d in range(dims):
+        size, kernel, stride = g.size(x, d - dims), windows["kernel_shape"][d], windows["strides"][d]
+        if isinstance(size, Value):
+            raise UnsupportedError("ceil_mode with padding of a dim whose size varies")
+        before = windows["pads"][d]
+        count = -((size + 2 * before - each(dilation, dims)[d] * (kernel - 1) - 1) // -stride) + 1
+        if (count - 1) * stride >= size + before:
+            y = g.op("Slice", y, [0], [count - 1], [x.ndim - dims + d])
+    return y
+
+
 @exports("max_pool")
 def _(
     g: Builder, input: Value, dims: int, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
@@ -98,7 +127,8 @@ def _(
 ) -> Value:  # fmt: skip
     x, is_sample = with_batch(g, input, dims)
     windows = _windows(dims, kernel_size, stride, padding, ceil_mode)
-    return without_batch(g, g.op("MaxPool", x, **windows, dilations=each(dilation, dims)), is_sample)
+    y = g.op("MaxPool", x, **windows, dilations=each(dilation, dims))
+    return without_batch(g, _without_late_windows(g, y, x, dims, windows, dilation), is_sample)
 
 
 @exports("max_pool_with_indices")
@@ -111,6 +141,8 @@ def _(
     windows = _windows(dims, kernel_size, stride, padding, ceil_mode)
     y, places = g.op("MaxPool", x, **windows, dilations=each(dilation, dims), outputs=2)
     places = Value(places.name, dtypes.int64)
+    y = _without_late_windows(g, y, x, dims, windows, dilation)
+    places = _without_late_windows(g, places, x, dims, windows, dilation)
     within = g.op("Mod", places, g.constant(g.product([g.size(x, d) for d in range(-dims, 0)])))
     return without_batch(g, y, is_sample), without_batch(g, within, is_sample)
 
@@ -124,6 +156,7 @@ def avg_pool(
     x, is_sample = with_batch(g, input, dims)
     windows = _windows(dims, kernel_size, stride, padding, ceil_mode)
     y = g.op("AveragePool", x, **windows, count_include_pad=int(count_include_pad))
+    y = _without_late_windows(g, y, x, dims, windows)
     if divisor_override is not None:
         if ceil_mode or (any(each(padding, dims)) and not count_include_pad):
             raise UnsupportedError("divisor_override with windows that are not full")

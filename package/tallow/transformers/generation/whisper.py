@@ -14,7 +14,6 @@ import numpy as np
 
 from tallow.audio.mel import FRAMES_PER_SECOND
 from tallow.core.tensor import Tensor, wrap
-from tallow.devices import to_host
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError
 from tallow.generation.processors import Logits
@@ -48,11 +47,10 @@ from tallow.transformers.generation.whisper_windows import (
     cut,
     first_row,
     first_time,
-    frames_of,
-    rows_of,
+    result_of,
     seconds_at,
     set_temperature,
-    times_of,
+    sounds_of,
     without_end,
 )
 from tallow.transformers.modeling_outputs import BaseModelOutput
@@ -171,14 +169,8 @@ class WhisperGenerationMixin(GenerationMixin):
         timestamps = _wants_timestamps(config, return_timestamps, features.shape[-1] > window)
         if is_multilingual is not None:
             config.is_multilingual = is_multilingual
-        given = dict(
-            zip(
-                OPTIONS,
-                (compression_ratio_threshold, logprob_threshold, no_speech_threshold, condition_on_prev_tokens),
-                strict=True,
-            )
-        )
-        quality = quality_of(config, temperature, given, prompt_condition_type)
+        asked = (compression_ratio_threshold, logprob_threshold, no_speech_threshold, condition_on_prev_tokens)
+        quality = quality_of(config, temperature, dict(zip(OPTIONS, asked, strict=True)), prompt_condition_type)
         if temperature is not None:
             set_temperature(config, quality.temperatures[0])
         with no_grad():
@@ -190,26 +182,9 @@ class WhisperGenerationMixin(GenerationMixin):
                 return self._texts_of(features, config, [[*before, *start] for start in starts], timestamps, options)
             if quality.needs_scores:
                 config.return_dict_in_generate = config.output_scores = True
-            lengths = frames_of(features, attention_mask)
-            heard = [None] * len(lengths) if attention_mask is None else to_host(attention_mask.array).sum(1).tolist()
-            sounds = [
-                Sound(
-                    features=features[i : i + 1, :, :length],
-                    start=start,
-                    before=before,
-                    quality=quality,
-                    has_times=bool(return_token_timestamps),
-                    frames=heard[i],
-                )
-                for i, (start, length) in enumerate(zip(starts, lengths, strict=True))
-            ]
+            sounds = sounds_of(features, attention_mask, starts, before, quality, bool(return_token_timestamps))
             segments = [self._segments_of(each, config, timestamps, options) for each in sounds]
-        rows = [[token for segment in each for token in segment["tokens"].tolist()] for each in segments]
-        result: dict[str, Any] = {"sequences": rows_of(rows, config.pad_token_id)}
-        if return_token_timestamps:
-            result["token_timestamps"] = times_of(segments)
-        if return_segments or is_dict:
-            result["segments"] = segments
+        result = result_of(segments, config.pad_token_id, bool(return_token_timestamps), return_segments or is_dict)
         return result if len(result) > 1 else result["sequences"]
 
     def _open_steps(self, request: Request, copies: int, wanted: Collection[str]) -> tuple[Any, list[list[int]]]:
@@ -260,7 +235,8 @@ class WhisperGenerationMixin(GenerationMixin):
         self, sound: Sound, config: GenerationConfig, timestamps: bool, options: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """Return the segments of a sound, which windows of the model's length read one after another."""
-        window, seek, segments = 2 * int(self.config.max_source_positions), 0, []
+        window, seek = 2 * int(self.config.max_source_positions), 0
+        segments: list[dict[str, Any]] = []
         reads_on = bool(sound.quality.condition_on_prev_tokens)
         while seek < sound.features.shape[-1]:
             part = sound.features[:, :, seek : seek + window]
@@ -276,7 +252,7 @@ class WhisperGenerationMixin(GenerationMixin):
             found, read = cut(without_end(text.tokens, config), first_time(config, self.config.vocab_size), size)
             place = len(prompt)
             for start, end, ids in found:
-                segment = {"start": seconds_at(seek, start), "end": seconds_at(seek, end)}
+                segment: dict[str, Any] = {"start": seconds_at(seek, start), "end": seconds_at(seek, end)}
                 segment |= {"tokens": wrap(np.array(ids, np.int64)), "idxs": (place, place + len(ids))}
                 segment["result"] = first_row(text.written, times)
                 if times is not None:

@@ -60,6 +60,39 @@ class Text(NamedTuple):
     audio: Tensor
 
 
+def sounds_of(
+    features: Tensor,
+    mask: Tensor | None,
+    starts: Sequence[list[int]],
+    before: list[int],
+    quality: Quality,
+    has_times: bool,
+) -> list[Sound]:
+    """Return the sounds of a batch of spectrograms (A, M, T).  Args: the others are those of `Sound`, of each or all"""
+    lengths = frames_of(features, mask)
+    heard = [None] * len(lengths) if mask is None else to_host(mask.array).sum(1).tolist()
+    return [
+        Sound(
+            features=features[i : i + 1, :, :length],
+            start=start,
+            before=before,
+            quality=quality,
+            has_times=has_times,
+            frames=heard[i],
+        )
+        for i, (start, length) in enumerate(zip(starts, lengths, strict=True))
+    ]
+
+
+def result_of(segments: list[list[dict[str, Any]]], pad: int, has_times: bool, has_segments: bool) -> dict[str, Any]:
+    """Return the ids of sounds, and what was asked for besides."""
+    rows = [[token for segment in each for token in segment["tokens"].tolist()] for each in segments]
+    result: dict[str, Any] = {"sequences": rows_of(rows, pad)}
+    if has_times:
+        result["token_timestamps"] = times_of(segments)
+    return result | ({"segments": segments} if has_segments else {})
+
+
 def frames_of(features: Tensor, mask: Tensor | None) -> list[int]:
     """Return how many frames of each sound are read."""
     if mask is None or features.shape[0] == 1:
@@ -116,7 +149,7 @@ def first_row(written: Any, times: Any) -> Any:
     if isinstance(written, Tensor) and times is None:
         return written[0]
     entries = dict(written.items()) if not isinstance(written, Tensor) else {"sequences": written}
-    rows = {}
+    rows: dict[str, Any] = {}
     for name, value in entries.items():
         if isinstance(value, Tensor):
             rows[name] = value[0]

@@ -199,7 +199,7 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
 
 def _times(written: Mapping[str, Any], width: int) -> Any:
     """Return the times of the ends of tokens (B, T), with zeros after the last."""
-    rows = written.get("token_timestamps")
+    rows: Any = written.get("token_timestamps")
     if "segments" in written:  # theirs begin with the sound, not with its window
         rows = [tl.cat([segment["token_timestamps"] for segment in segments]) for segments in written["segments"]]
     times = np.zeros((len(rows), width), np.float32)

@@ -6,7 +6,7 @@ For silu it is:
         if (
             isinstance(input, Tensor) and type(_input := input.array) is ndarray
             and ((_dtype := _input.dtype) is F32 or _dtype is F64 or _dtype in WHOLE)
-            and not rest and not others and inplace is False and (_mode := modes.usual) is not None
+            and (_mode := modes.usual) is not None and not rest and not others and inplace is False
         ):
             try:
                 _computed = of_arrays(_input)
@@ -57,7 +57,7 @@ FLOATS = "(_dtype is F32 or _dtype is F64)"
 # Dtypes that need no conversion: no halves, and for an op with Python numbers no integers, whose dtype they may change.
 DTYPES = {"float": "((_dtype := {0}.dtype) is F32 or _dtype is F64)", "keep": "(_dtype := {0}.dtype) is not None"}
 ANY = "((_dtype := {0}.dtype) is F32 or _dtype is F64 or _dtype in WHOLE)"
-INLINE_CHECKS = 3  # operands whose need of a gradient is checked without a call
+INLINE_CHECKS = 4  # operands whose need of a gradient is checked without a call
 FEW = 2  # operands that `finish_few` takes
 NUMBERS_AND_TEXT = (int, float, str)
 NOT_LITERAL = (inf, -inf)  # numbers whose text is a name; NaN would have to be compared by identity
@@ -186,6 +186,7 @@ class _Writer:
                 yield f"isinstance({p.name}, (tuple, list))"
             elif p.is_attribute:
                 yield self.of_attribute(p)
+        yield "(_mode := modes.usual) is not None"
         for p in self.keywords:
             yield f"{p.name} is None" if p.role is Role.INDEX else self.of_attribute(p)
         if self.form is Form.inplace:
@@ -194,7 +195,6 @@ class _Writer:
             yield "not others" if self.spread is not None else "not rest and not others"
         if self.form is Form.optional_inplace:
             yield "inplace is False"
-        yield "(_mode := modes.usual) is not None"
         if self.form is Form.inplace:
             yield f"not ({self.is_recorded()})"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from support.package_modules import PACKAGE
 
 # What reads and writes files of users and of other people. The other folders read files of the package itself.
-READERS = ("audio", "compat", "data", "hub", "io", "keras", "models", "nn", "peft", "text", "training", "utils")
+READERS = ("audio", "compat", "data", "hub", "io", "keras", "models", "nn", "onnx", "peft", "text", "training", "utils")
 WRITING = set("wax+")
 
 

@@ -15,6 +15,7 @@ from tallow.fx.proxy import Proxy
 from tallow.onnx import operators as _operators  # noqa: F401 - fills the table
 from tallow.onnx.attributes import attribute_value, constant_value
 from tallow.onnx.dims import Dims, shape_arithmetic
+from tallow.onnx.examples import FAILURES
 from tallow.onnx.folding import folded
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
@@ -144,8 +145,8 @@ class Builder:
         self.tracer.origin = {"onnx": (node.op_type, node.name or (node.output[0] if node.output else ""))}
         try:
             results = self._run(operator, node, operands, given, where)
-        except TallowError as error:
-            if str(error).startswith("node "):
+        except FAILURES as error:
+            if isinstance(error, TallowError) and str(error).startswith("node "):
                 raise
             raise CheckpointError(f"{where}: {error}") from error
         finally:

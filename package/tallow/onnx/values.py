@@ -51,6 +51,7 @@ class Root:
     def __init__(self) -> None:
         self.members: dict[str, Any] = {}
         self._prefixes: set[str] = set()
+        self._last: dict[str, int] = {}  # name -> the number of the last one of that name
 
     def add(self, name: str, value: Any) -> str:
         """Add a tensor or module under its name in the file, or a similar one that is free; return its path."""
@@ -62,15 +63,13 @@ class Root:
 
     def _free(self, path: str) -> str:
         """Return a path that neither is taken, nor is above or below one that is."""
-        flat = path.replace(".", "_")
-        candidates = [path, flat]
-        number = 1
-        while self._is_taken(candidates[0]):
-            candidates.pop(0)
-            if not candidates:
-                candidates.append(f"{flat}_{number}")
-                number += 1
-        return candidates[0]
+        if not self._is_taken(path):
+            return path
+        flat = free = path.replace(".", "_")
+        while self._is_taken(free):
+            self._last[flat] = self._last.get(flat, 0) + 1
+            free = f"{flat}_{self._last[flat]}"
+        return free
 
     def _is_taken(self, path: str) -> bool:
         parts = path.split(".")
@@ -88,6 +87,8 @@ def _path(name: str) -> str:
 
 class OnnxProxy(Proxy):
     """Stands for a value while operators run. It knows its dtype and its number of dims where the file tells them."""
+
+    tracer: OnnxTracer
 
     def __getattr__(self, k: str) -> Any:
         attribute = super().__getattr__(k)  # raises TraceError where code of tallow looks for an array
@@ -160,7 +161,7 @@ class SizeProxy(OnnxProxy):
 class SizeOf(SizeProxy):
     """The size of one dim of a value. Its node is added at the first use."""
 
-    def __init__(self, of: Proxy, index: int) -> None:
+    def __init__(self, of: OnnxProxy, index: int) -> None:
         self.of, self.index, self.tracer = of, index, of.tracer
         self._node: Node | None = None
 
@@ -172,12 +173,16 @@ class SizeOf(SizeProxy):
         return self._node
 
     def _reader(self) -> Node:
-        shapes = (user for user in self.of.node.users if user.target is getattr and user.args[1:] == ("shape",))
-        shape = next(shapes, None)
-        if shape is None:
+        sizes = self.tracer.sizes
+        shape = sizes.get((self.of.node, None))
+        if shape is None or shape._erased:
             shape = self.tracer.create_node("call_function", getattr, (self.of.node, "shape"), {})
-        readers = (each for each in shape.users if each.target is getitem and each.args[1:] == (self.index,))
-        return next(readers, None) or self.tracer.create_node("call_function", getitem, (shape, self.index), {})
+            sizes[self.of.node, None] = shape
+        reader = sizes.get((self.of.node, self.index))
+        if reader is None or reader._erased:
+            reader = self.tracer.create_node("call_function", getitem, (shape, self.index), {})
+            sizes[self.of.node, self.index] = reader
+        return reader
 
 
 class OnnxTracer(GraphAppendingTracer):
@@ -187,6 +192,7 @@ class OnnxTracer(GraphAppendingTracer):
         super().__init__(graph)
         self.root, self.examples = root, examples
         self.origin: dict[str, Any] = {}  # goes into `meta` of each node
+        self.sizes: dict[tuple[Node, int | None], Node] = {}  # of dims; None for a whole shape
         self._readers: dict[str, Proxy] = {}
         self._paths: dict[int, str] = {}  # id of a member -> its path; the root keeps it alive
 
@@ -245,8 +251,9 @@ class OnnxTracer(GraphAppendingTracer):
         for node in reversed(self.graph.nodes):
             if node is last:
                 break
+            if node.op == "get_attr":
+                self._readers.pop(str(node.target), None)
             self.graph.erase_node(node)
-        self._readers = {path: proxy for path, proxy in self._readers.items() if not proxy.node._erased}
 
 
 Value = Any  # Known, Proxy, or Dims of `tallow.onnx.dims`

@@ -16,6 +16,7 @@ from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
 from tallow.onnx.passes.matching import is_own, name_of
 
+MOST = 64  # weights and nodes that one result is made of
 RANDOM = ("rand", "dropout", "bernoulli", "multinomial", "normal", "partial")
 
 
@@ -39,7 +40,9 @@ def _leaves(module: GraphModule) -> dict[Node, frozenset[Node]]:
         if node.op == "get_attr" and not isinstance(at_path(module, str(node.target)), Module):
             found[node] = frozenset((node,))
         elif name_of(node) and inputs and all(each in found for each in inputs) and not _is_random(node):
-            found[node] = frozenset().union(*(found[each] for each in inputs))
+            leaves = frozenset().union(*(found[each] for each in inputs))
+            if len(leaves) <= MOST:
+                found[node] = leaves
     return found
 
 
@@ -73,7 +76,7 @@ def _serves(leaf: Node, node: Node, leaves: dict[Node, frozenset[Node]]) -> bool
     left, seen = [leaf], {leaf}
     while left:
         for user in left.pop().users:
-            if user not in leaves:
+            if user not in leaves or len(seen) > MOST:
                 return False
             if user is not node and user not in seen:
                 seen.add(user)

@@ -18,12 +18,6 @@ NOT_PASSING = {
     "test_gradient_of_*": "gradients are taken by backward: the operator is refused by name",
     "test_attention_4d_causal_fp16_expanded": "two of 192 halves differ in the last place",
     "test_linear_attention_fp16": "the state is kept in float32; the stored results round it to float16",
-    # Tensors do not tell int4 from int8, so a node does not know that its second operand has four bits.
-    "test_castlike_FLOAT*_to_*INT[24]": "the target type is narrower than a byte",
-    "test_castlike_FLOAT*_to_FLOAT4E2M1": "the target type is narrower than a byte",
-    "test_quantizelinear_int4": "the type of the zero point is narrower than a byte",
-    "test_quantizelinear_*int2": "the type of the zero point is narrower than a byte",
-    "test_quantizelinear_float4e2m1": "the type of the zero point is narrower than a byte",
 }
 # Random numbers: only their dtypes and shapes are compared.
 RANDOM = ("test_bernoulli*", "test_training_dropout", "test_training_dropout_mask", "test_training_dropout_default*")

@@ -21,7 +21,7 @@ from tallow.onnx.operators.registry import Operator
 from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
 from tallow.onnx.scopes import CONSTANT, Opsets, Program, operator_of
 from tallow.onnx.signature import value_info
-from tallow.onnx.tensors import tensor_of
+from tallow.onnx.tensors import NARROW, tensor_of
 from tallow.onnx.values import Known, OnnxTracer, Root, Value
 
 STATISTICS = {"BatchNormalization": (3, 4)}  # operands that are state, and not trained
@@ -36,6 +36,7 @@ class Builder:
 
     Attributes:
         root: has the weights and the graphs of nodes.
+        narrow: the element types of inputs and initializers that are narrower than a byte.
         captured: values of the graph around that nodes here read; they are the first inputs.
     """
 
@@ -49,6 +50,7 @@ class Builder:
         self.captured: dict[str, Proxy] = {}
         self._uses: Counter[str] = Counter()
         self._given: Mapping[str, AttributeProto] = {} if outer is None else outer._given  # to the function around
+        self.narrow: dict[str, int] = {} if outer is None else dict(outer.narrow)
         self._calls: tuple[str, ...] = () if outer is None else outer._calls  # of functions that are being built
 
     def build(self, proto: GraphProto) -> None:
@@ -58,6 +60,8 @@ class Builder:
                  attributes that an operator lacks
         """
         for info in inputs_of(proto):
+            if info.type is not None and info.type.tensor_type is not None:
+                self._note_narrow(info.name, info.type.tensor_type.elem_type)
             example = None if self.outer else self.program.examples.of_input(value_info(info))
             self.define(info.name, self.tracer.placeholder(info.name, example))
         results = [self.operand(value) for value in self._contents(proto)]
@@ -76,12 +80,17 @@ class Builder:
         self._uses.update(name for node in proto.node for name in node.input)
         for tensor in proto.initializer:
             value = tensor_of(tensor, self.program.files)
+            self._note_narrow(tensor.name, tensor.data_type)
             self.define(tensor.name, Known(value, tensor.name, _is_weight(value)))
         for number, node in enumerate(proto.node):
             self._add(node, number)
         return [self.read(info.name, "the output of the graph") for info in proto.output]
 
     # ------------------------------------------------------------------------------------------------------- values
+
+    def _note_narrow(self, name: str, element_type: int) -> None:
+        if element_type in map(int, NARROW):
+            self.narrow[name] = element_type
 
     def define(self, name: str, value: Value, where: str = "the graph") -> None:
         """Give a value its name.  Raises: CheckpointError if the name is taken"""
@@ -254,6 +263,8 @@ class Builder:
             raise CheckpointError(f"{where} lacks the attribute {', '.join(sorted(missing))}")
         if operator.takes_outputs:
             attributes["outputs"] = len(node.output)
+        if operator.takes_narrow_type:
+            attributes["narrow_type"] = self.narrow.get(node.input[-1], 0)
         if operator.takes_max_trips and self.program.max_trips is not None:
             attributes["max_trips"] = self.program.max_trips
         return attributes

@@ -53,8 +53,10 @@ def cast_to_name(x: Any, *, to: str) -> Any:
 
 
 @operator("CastLike", since=15, whole=True)
-def cast_like(x: Any, target_type: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
+def cast_like(x: Any, target_type: Any, *, saturate: int = 1, round_mode: str = "up", narrow_type: int = 0) -> Any:
     """Convert to the element type of `target_type`."""
+    if narrow_type:
+        return cast(x, to=narrow_type)
     if isinstance(target_type, np.ndarray):
         return x if isinstance(x, np.ndarray) else _to_strings(x)
     if isinstance(x, np.ndarray):

@@ -43,11 +43,13 @@ def quantize_linear(
     output_dtype: int = 0,
     precision: int = 0,
     saturate: int = 1,
+    narrow_type: int = 0,
 ) -> Tensor:
     """Return x / scale + zero_point, rounded to the nearest even integer or eight-bit float within its range.
 
     Args:    precision: the element type of the division; by default that of `y_scale`
     """
+    output_dtype = output_dtype or (narrow_type if y_zero_point is not None else 0)
     exact = y_scale.dtype if not precision else dtype_of(precision)
     quotient = x.to(exact) / spread(y_scale, x, axis, block_size).to(exact)
     target = y_zero_point.dtype if y_zero_point is not None and not output_dtype else dtype_of(output_dtype or UINT8)

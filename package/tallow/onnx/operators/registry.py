@@ -34,6 +34,8 @@ class Operator:
         required_attributes: those without a default.
         takes_outputs: whether the function has the keyword `outputs`, the number of outputs asked for.
         takes_max_trips: whether it has the keyword `max_trips`, the most iterations that the caller of `load` allows.
+        takes_narrow_type: whether it has the keyword `narrow_type`: the element type of the last operand if it is
+            narrower than a byte, which its tensor does not tell, else 0.
         returns_tuple: whether its annotation says that it returns a tuple, of however many outputs.
         folds: whether known operands make the result known when the file is loaded.
     """
@@ -52,11 +54,12 @@ class Operator:
     required_attributes: frozenset[str]
     takes_outputs: bool
     takes_max_trips: bool
+    takes_narrow_type: bool
     returns_tuple: bool
     folds: bool
 
 
-GIVEN = ("outputs", "max_trips")  # keywords that are no attributes
+GIVEN = ("outputs", "max_trips", "narrow_type")  # keywords that are no attributes
 
 _TABLE: dict[tuple[str, str], list[Operator]] = {}
 
@@ -95,6 +98,7 @@ def operator(
             frozenset(p.name for p in keywords if p.default is p.empty),
             any(p.name == "outputs" for p in parameters),
             any(p.name == "max_trips" for p in parameters),
+            any(p.name == "narrow_type" for p in parameters),
             str(inspect.signature(function).return_annotation).startswith("tuple"),
             folds,
         )

@@ -38,7 +38,7 @@ class Dims:
 
     sizes: tuple[Any, ...] | None
     is_scalar: bool = False
-    of: Proxy | None = None
+    of: OnnxProxy | None = None
 
     def element(self, index: int) -> Any:
         """Return one element, or None if there is none."""

@@ -193,6 +193,11 @@ m.renorm(i, 2, 0, 1)
 m.cdist(i, i)
 m.dist(i, i)
 m.nn.functional.gaussian_nll_loss(i, i, m.ones(2,3))
+F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None], m.ones(2, 2), is_causal=True)
+F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None], m.ones(2, 2) > 0, is_causal=True)
+m.signal.windows.hann(m.tensor(1.0)).shape
+m.signal.windows.kaiser(m.tensor(0.0)).shape
+m.signal.windows.bartlett(m.tensor(2.0)).shape
 """
 
 

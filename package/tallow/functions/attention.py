@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from tallow import dtypes
+from tallow.core.creation import ones
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
-from tallow.errors import ArgumentError, DtypeError
+from tallow.errors import DtypeError
 from tallow.functions.dropout import check_probability, draw_keep
 from tallow.ops.attention import scaled_dot_product_attention as attention_op
 from tallow.ops.attention import scores_shape
@@ -76,7 +77,7 @@ def scaled_dot_product_attention(
     Args:
         attn_mask: booleans, True where a query may attend to a key; or floats to add to the scores.
         dropout_p: probability of dropping a weight, in training and evaluation.
-        is_causal: query i attends to keys 0 to i, counted from the first key.
+        is_causal: query i attends to keys 0 to i, counted from the first key, as far as attn_mask lets it.
         scale: 1 / √K if None.
         enable_gqa: allow G to be a divisor of H; consecutive query heads then share a key/value head.
 
@@ -88,14 +89,12 @@ def scaled_dot_product_attention(
         check_probability("scaled_dot_product_attention", dropout_p)
     bias = allowed = keep = None
     if attn_mask is not None:
-        if is_causal:
-            raise ArgumentError(
-                "scaled_dot_product_attention: attn_mask and is_causal=True cannot be combined",
-                hint="include the causal mask in attn_mask",
-            )
         if not attn_mask.is_floating_point() and attn_mask.array.dtype != bool:
             raise DtypeError(f"scaled_dot_product_attention: attn_mask must be bool or float, not {attn_mask.dtype}")
         bias, allowed = (attn_mask.to(query.dtype), None) if attn_mask.is_floating_point() else (None, attn_mask)
+        if is_causal:  # both count; the op takes one mask
+            seen = ones((query.shape[-2], key.shape[-2]), dtype=dtypes.bool, device=query.device).tril()
+            allowed, is_causal = seen if allowed is None else allowed & seen, False
     if dropout_p:
         shape = scores_shape(query.array, key.array, value.array, enable_gqa)
         keep = draw_keep(query.physical().array, shape, dropout_p)

@@ -42,7 +42,8 @@ __all__ = [
 
 def _points(name: str, M: int, sym: bool) -> tuple[HostArray, float]:
     """Return the numbers of the points, and the distance from the first one to the last, or to the one left out."""
-    M = as_int(M, name)
+    # PyTorch reads a length of 0 or 1 as a number of any type, which tensors of floats have.
+    M = int(M) if isinstance(M, Tensor) and not M.ndim and M.item() in (0, 1) else as_int(M, name)
     if M < 0:
         raise ArgumentError(f"{name} requires non-negative window length, got M={M}")
     return np.arange(M, dtype=np.float64), float(max(M - 1 if sym else M, 1))

@@ -18,6 +18,7 @@ from tallow.onnx.passes.matching import is_own, name_of
 
 MOST = 64  # weights and nodes that one result is made of
 RANDOM = ("rand", "dropout", "bernoulli", "multinomial", "normal", "partial")
+DETACHED = "detach"  # whose result does not train, so that it is no weight
 
 
 def weights(module: GraphModule) -> int:
@@ -39,15 +40,15 @@ def _leaves(module: GraphModule) -> dict[Node, frozenset[Node]]:
         inputs = node.all_input_nodes
         if node.op == "get_attr" and not isinstance(at_path(module, str(node.target)), Module):
             found[node] = frozenset((node,))
-        elif name_of(node) and inputs and all(each in found for each in inputs) and not _is_random(node):
+        elif name_of(node) and inputs and all(each in found for each in inputs) and not _is_kept(node):
             leaves = frozenset().union(*(found[each] for each in inputs))
             if len(leaves) <= MOST:
                 found[node] = leaves
     return found
 
 
-def _is_random(node: Node) -> bool:
-    return any(word in name_of(node) for word in RANDOM) or node.is_impure()
+def _is_kept(node: Node) -> bool:
+    return any(word in name_of(node) for word in (*RANDOM, DETACHED)) or node.is_impure()
 
 
 def _replace(module: GraphModule, node: Node, leaves: dict[Node, frozenset[Node]]) -> bool:

@@ -7,6 +7,7 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import tallow as tl
@@ -103,8 +104,13 @@ def _product(a: Tensor, a_zero_point: Tensor | None, b: Tensor, b_zero_point: Te
     """Multiply matrices of eight-bit integers exactly; zero points are one number, one per row of a or column of b."""
     left = shifted(a, a_zero_point, -2 if a.dim() > 1 else -1)
     right = shifted(b, b_zero_point, -1)
-    # Sums of products of eight bits are exact in float64, whose products BLAS computes.
-    return tl.matmul(left.to(tl.float64), right.to(tl.float64))
+    exact = _exact(b.shape[-2] if b.dim() > 1 else b.shape[0])
+    return tl.matmul(left.to(exact), right.to(exact)).to(tl.float64)
+
+
+def _exact(terms: int) -> tl.dtype:
+    """Return the floats, whose products BLAS computes, that hold sums of products of eight bits exactly."""
+    return tl.float32 if terms * 255 * 255 < 2**24 else tl.float64
 
 
 @operator("MatMulInteger", since=10, whole=True)
@@ -148,9 +154,10 @@ def conv_integer(
     strides: Sequence[int] | None = None,
 ) -> Tensor:
     """Return the convolution of eight-bit integers in int32; pads hold the zero point."""
+    exact = _exact(math.prod(w.shape[1:]))
     return conv(
-        shifted(x, x_zero_point).to(tl.float64),
-        shifted(w, w_zero_point, 0).to(tl.float64),
+        shifted(x, x_zero_point).to(exact),
+        shifted(w, w_zero_point, 0).to(exact),
         auto_pad=auto_pad,
         dilations=dilations,
         group=group,

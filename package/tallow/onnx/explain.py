@@ -11,6 +11,7 @@ WORDS = {
     "scalars": "constants that are numbers in the code",
     "convolution": "batch normalizations folded into convolutions",
     "quantized": "products on the kernels for quantized weights",
+    "indexing": "slices at known indices",
     "weights": "weights computed from others",
     "linear": "linear layers",
     "normalization": "layer and RMS normalizations",

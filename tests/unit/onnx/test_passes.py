@@ -219,3 +219,11 @@ def test_a_weight_with_two_uses_trains_as_one() -> None:
     x = tl.randn(3, 2)
     assert agrees(model, held @ (held.mT @ x), x)
     assert len(list(model.parameters())) == 1
+
+
+@pytest.mark.parametrize("index", [1, -1])
+def test_a_known_index_selects(index: int) -> None:
+    model = loaded([call("Gather", "x i", "y", axis=1)], [typed("x", "n", 3)], {"i": index})
+    x = tl.randn(2, 3)
+    assert f"tallow.select(x, 1, {index})" in model.code
+    assert agrees(model, x[:, index], x)

@@ -11,6 +11,7 @@ from tallow.nn.module import Module
 from tallow.onnx.passes.activations import activations
 from tallow.onnx.passes.attention import attention
 from tallow.onnx.passes.convolution import convolution
+from tallow.onnx.passes.indexing import indexing
 from tallow.onnx.passes.linear import linear
 from tallow.onnx.passes.matching import SHARED
 from tallow.onnx.passes.normalization import normalization
@@ -22,6 +23,7 @@ from tallow.onnx.passes.weights import weights
 PASSES: tuple[Callable[[GraphModule], int], ...] = (
     quantized,
     scalars,
+    indexing,
     convolution,
     weights,
     linear,

@@ -303,7 +303,9 @@ def rows(graph: Any) -> list[tuple[Any, ...]]:
     """Return a graph as (op, name, name of target, arguments) of each node."""
     result: list[tuple[Any, ...]] = []
     for node in graph.nodes:
-        target = node.target if isinstance(node.target, str) else fx.node.qualified_name(node.target).rpartition(".")[2]
+        target = (
+            node.target if isinstance(node.target, str) else fx.names.qualified_name(node.target).rpartition(".")[2]
+        )
         if target == "fn":  # PyTorch's max_pool2d, which chooses among two functions
             target = node.name.rstrip("_0123456789")
         if node.op == "call_function" and getattr(node.target, "__module__", None) not in (

@@ -46,3 +46,27 @@ def test_an_op_is_exported(case: Case) -> None:
 
 def test_most_ops_have_an_exporter() -> None:
     assert len({case.op for case in CASES}) >= 230
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, index: x.scatter(1, index, 2.0),
+        lambda x, index: x.scatter(1, index, x * 2),
+        lambda x, index: x.scatter_add(1, index, x * 2),
+        lambda x, index: x.scatter_reduce(1, index, x * 2, "amax"),
+    ],
+    ids=["number", "scatter", "scatter_add", "scatter_reduce"],
+)
+@pytest.mark.parametrize("dynamic", [None, ({0: "batch"}, {0: "batch"})], ids=["fixed", "dynamic"])
+def test_a_write_of_the_first_elements_of_a_larger_source(call: Any, dynamic: Any) -> None:
+    from support import onnx_runs as runs
+
+    class Writes(tl.nn.Module):
+        def forward(self, x: tl.Tensor, index: tl.Tensor) -> tl.Tensor:
+            return call(x, index)
+
+    x = tl.arange(12.0).reshape(2, 6) - 5
+    index = tl.tensor([[3, 1, 0], [5, 2, 4]])
+    program, file = runs.exported(Writes(), (x, index), dynamic_shapes=dynamic)
+    runs.assert_runtime_agrees(program, runs.session(file), Writes(), (x, index), {}, TOLERANCE)

@@ -133,16 +133,16 @@ def _(
     g: Builder, input: Value, dim: int, index: Value, src: Value | None = None, value: Any = None, reduce: Any = None
 ) -> Value:
     if src is None:
-        src = g.op("Expand", g.scalar(value, input), g.ints(g.sizes(index)), shape=index.shape)
-    if index.ndim != src.ndim or index.ndim != input.ndim or not input.ndim:
-        raise UnsupportedError("an index without dims, or of another number of dims")
+        src = g.scalar(value, input)
+    if not src.ndim:  # a number
+        src = g.op("Expand", src, g.ints(g.sizes(index)), shape=index.shape)
     reduction = {None: None, "add": "add", "multiply": "mul"}[reduce]
-    return g.op("ScatterElements", input, index, src, axis=dim, reduction=reduction)
+    return _scattered(g, input, dim, index, src, reduction)
 
 
 @exports("scatter_add")
 def _(g: Builder, input: Value, dim: int, index: Value, src: Value) -> Value:
-    return g.op("ScatterElements", input, index, src, axis=dim, reduction="add")
+    return _scattered(g, input, dim, index, src, "add")
 
 
 @exports("scatter_reduce")
@@ -150,7 +150,17 @@ def _(g: Builder, input: Value, dim: int, index: Value, src: Value, reduce: str)
     names = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}
     if reduce not in names:
         raise UnsupportedError(f"reduce={reduce!r}")
-    return g.op("ScatterElements", input, index, src, axis=dim, reduction=names[reduce])
+    return _scattered(g, input, dim, index, src, names[reduce])
+
+
+def _scattered(g: Builder, input: Value, dim: int, index: Value, src: Value, reduction: str | None) -> Value:
+    """Write elements of `src`, of which ONNX wants as many as `index` has."""
+    if index.ndim != src.ndim or index.ndim != input.ndim or not input.ndim:
+        raise UnsupportedError("an index without dims, or of another number of dims")
+    dims = [d for d in range(index.ndim) if isinstance(size := g.size(index, d), Value) or size != g.size(src, d)]
+    if dims:
+        src = g.op("Slice", src, [0] * len(dims), g.ints([g.size(index, d) for d in dims]), dims, shape=index.shape)
+    return g.op("ScatterElements", input, index, src, axis=dim, reduction=reduction)
 
 
 def _along(g: Builder, index: Value, like: Value, dim: int) -> Value:

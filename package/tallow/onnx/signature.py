@@ -34,6 +34,8 @@ class ValueInfo:
 
         Args:    also: returns a floating dtype that inputs may have in place of the one in the file
         """
+        if self.kind == "string" and isinstance(value, Tensor | list | tuple | str):
+            return f"a {type(value).__name__}; expected a NumPy array of str"
         if self.kind != "tensor" or (not hasattr(value, "dtype") and not isinstance(value, int | float | list | str)):
             return None  # a proxy, which is checked when the graph runs
         if not isinstance(value, Tensor):

@@ -189,7 +189,10 @@ def _value(value: ValueInfoProto) -> Value:
     dims = (
         None
         if tensor.shape is None
-        else [dim.dim_value if dim.dim_value is not None else dim.dim_param or None for dim in tensor.shape.dim]
+        else [
+            dim.dim_param or None if dim.dim_value is None or dim.dim_value < 0 else dim.dim_value
+            for dim in tensor.shape.dim
+        ]
     )
     return Value(value.name, dtype_name(tensor.elem_type), dims)
 

@@ -27,6 +27,7 @@ from tallow.onnx.protobuf import EXTERNAL, StringStringEntryProto, TensorProto
 from tallow.onnx.protobuf import DataType as DataType
 
 MAX_DIMENSIONS = 64  # as in NumPy
+MOST_ELEMENTS = 1 << 59  # NumPy makes no array whose dims, without those of 0, come to 2^63 bytes; complex128 has 16
 DTYPES = {
     DataType.FLOAT: dtypes.float32,
     DataType.UINT8: dtypes.uint8,
@@ -136,7 +137,8 @@ def tensor_of(proto: TensorProto, files: ExternalFiles) -> Tensor | Strings:
     """
     name = proto.name
     shape = tuple(proto.dims)
-    if len(shape) > MAX_DIMENSIONS or any(dim < 0 for dim in shape):
+    is_countable = prod(max(dim, 1) for dim in shape) < MOST_ELEMENTS
+    if len(shape) > MAX_DIMENSIONS or any(dim < 0 for dim in shape) or not is_countable:
         raise CheckpointError(f"tensor {name!r:.80} has the dims {shape!s:.80}")
     if proto.segment is not None:
         raise UnsupportedError(f"tensor {name!r:.80} is one segment of a tensor", hint="save the model with ONNX 1.9")

@@ -171,6 +171,13 @@ def test_narrow_integers_are_unpacked() -> None:
     )
 
 
+@pytest.mark.parametrize("data_type", [1, 8, 22])
+def test_dims_of_an_empty_tensor_that_no_array_has(data_type: int) -> None:
+    proto = TensorProto(dims=[0, 1 << 62, 1 << 62], data_type=data_type, name="w")
+    with pytest.raises(CheckpointError, match="'w' has the dims"):
+        tensor_of(proto, ExternalFiles(None))
+
+
 def test_an_error_of_a_run_names_the_node_of_the_file() -> None:
     weights = {"fc.w": [3.0, 1.0], "fc.b": [1.0]}
     model = tl.onnx.load(file_of([node("Scaled", ["x", "fc.w", "fc.b"], ["y"])], ["x"], ["y"], weights))

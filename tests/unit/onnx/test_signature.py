@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tallow as tl
@@ -58,6 +59,16 @@ def test_all_problems_are_listed_at_once(model: tl.onnx.OnnxModule) -> None:
         "b: shape (3,); expected (?, 3)",
     ):
         assert part in str(error.value)
+
+
+def test_strings_are_an_array() -> None:
+    node = NodeProto(op_type="Identity", input=["s"], output=["y"])
+    graph = GraphProto(node=[node], input=[typed("s", 8, "n")], output=[ValueInfoProto("y")])
+    model = tl.onnx.load(encode(ModelProto(graph=graph, opset_import=[OperatorSetIdProto("", 20)])))
+    assert model(np.array(["a", "b"], dtype=object)).tolist() == ["a", "b"]
+    for wrong in (["a"], "a", tl.ones(1)):
+        with pytest.raises(TypeError, match="expected a NumPy array of str"):
+            model(wrong)
 
 
 @pytest.mark.parametrize(

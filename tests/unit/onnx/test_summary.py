@@ -23,7 +23,10 @@ def weight(name: str, *dims: int, dtype: int = DataType.FLOAT, width: int = 4) -
 
 
 def model(*nodes: NodeProto, weights: list[TensorProto], **more: object) -> bytes:
-    inputs = [value("x", "batch", 3, None), value("encoder.layers.0.weight", 4)]  # older files list weights as inputs
+    inputs = [
+        value("x", "batch", 3, None, -1),
+        value("encoder.layers.0.weight", 4),
+    ]  # older files list weights as inputs
     return encoded_model(nodes, inputs, [value("y", 2)], weights, **more)
 
 
@@ -46,7 +49,7 @@ def test_counts_dims_and_layers() -> None:
         )
     )
     assert shown.operators == {"Relu": 2, "Gemm": 1, "MatMul": 1, "com.microsoft.Gelu": 1, "If": 1}
-    assert shown.inputs == [Value("x", "float32", ["batch", 3, None])]
+    assert shown.inputs == [Value("x", "float32", ["batch", 3, None, None])]
     assert shown.outputs == [Value("y", "float32", [2])]
     assert shown.layers == {"encoder.layers.0": 24, "encoder.layers.1": 40, "unread": 12}
     assert shown.opsets == {"ai.onnx": 18, "com.microsoft": 1}

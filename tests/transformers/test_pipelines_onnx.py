@@ -16,7 +16,7 @@ import tallow as tl
 import tallow.models
 from tallow import transformers as tf
 from tallow.cli.onnx_target import write_onnx
-from tallow.errors import ArgumentError, ArgumentTypeError, HubError, UnsupportedError
+from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, HubError, UnsupportedError
 from tallow.optimum import onnxruntime as onnx_models
 
 TEXTS = ["The cat sat on the mat.", "A dog!"]
@@ -108,6 +108,13 @@ def test_a_model_is_called_as_those_of_transformers(folders: Folders, tmp_path: 
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("task", ["text-classification", "token-classification", "fill-mask", "question-answering"])
+def test_a_file_of_another_task_is_refused(folders: Folders, task: str, tmp_path: Path) -> None:
+    target = onnx_folder(str(folders("BertModel")), tmp_path / "onnx")
+    with pytest.raises(CheckpointError, match="file are last_hidden_state, pooler_output"):
+        tf.pipeline(task, model=target, device=-1)
+
+
 def test_programs_import_optimum_by_its_name(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("from optimum.onnxruntime import ORTModelForMaskedLM as M\nprint(M.__module__)\n")

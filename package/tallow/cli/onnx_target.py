@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tallow import dtypes
+from tallow.autograd import no_grad
 from tallow.core.creation import ones, zeros
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.io.whole_folder import atomic_folder
 from tallow.models.causal_lm import CausalLM
-from tallow.models.pretrained import PretrainedModel
+from tallow.models.pretrained import PretrainedModel, SpanLogits
 from tallow.onnx.exporting import export
 from tallow.onnx.loading import load
 from tallow.onnx.protobuf import GraphProto, read_model
@@ -58,17 +59,31 @@ def write_onnx(model: PretrainedModel, target: Path) -> None:
     texts = {name: value for name, value in examples.items() if name != "pixel_values"}
     axes: dict[str, dict[int, str]] = {name: {0: "batch"} for name in examples}
     axes |= {name: {0: "batch", 1: "sequence"} for name in texts}
-    has_logits = isinstance(model, CausalLM) or "For" in type(model).__name__
     export(
         model.eval(),
         tuple(examples.values()),
         target,
         input_names=[*examples],
-        output_names=["logits"] if has_logits else None,
+        output_names=_output_names(model, examples),
         dynamo=False,
         dynamic_axes=axes,
         external_data=False,
     )
+
+
+def _output_names(model: PretrainedModel, examples: Mapping[str, Tensor]) -> list[str] | None:
+    """Return the names of the outputs as optimum and transformers.js read them; None if the model names none."""
+    if isinstance(model, CausalLM):
+        return ["logits"]
+    with no_grad():
+        outputs = model(*examples.values())
+    if isinstance(outputs, Tensor):
+        return ["logits" if "For" in type(model).__name__ else "last_hidden_state"]
+    if isinstance(outputs, SpanLogits):
+        return [f"{name}_logits" for name in outputs._fields]
+    fields: dict[str, Any] = outputs._asdict() if hasattr(outputs, "_asdict") else {}
+    named = {name: value for name, value in fields.items() if value is not None}
+    return [*named] if all(isinstance(value, Tensor) for value in named.values()) else None
 
 
 def _examples(model: PretrainedModel) -> dict[str, Tensor]:

@@ -51,6 +51,8 @@ class ORTModel(nn.Module):
 
     Attributes:
         output: the class of the results, whose fields are the file's outputs.
+
+    Raises:  CheckpointError if the file's outputs are those of another task, such as `last_hidden_state` for `logits`
     """
 
     output: ClassVar[Any] = results.BaseModelOutput
@@ -58,6 +60,7 @@ class ORTModel(nn.Module):
 
     def __init__(self, model: OnnxModule, config: Any = None) -> None:
         super().__init__()
+        _check_outputs(type(self), model)
         self.model = model
         self.config = config
         self.name_or_path = ""
@@ -138,6 +141,18 @@ def _downloaded(repository: str, wanted: Sequence[str], hub: dict[str, Any]) -> 
         except HubError as error:
             errors.append(error)
     raise errors[0]
+
+
+def _check_outputs(kind: type[ORTModel], model: OnnxModule) -> None:
+    """Raise CheckpointError if no output is one of the task, but one is named as the result of another task."""
+    names = set(model.output_names)
+    others = {name: each for each in ORTModel.__subclasses__() for name in each.output.__dataclass_fields__}
+    if names & kind.output.__dataclass_fields__.keys() or not (found := sorted(names & others.keys())):
+        return
+    raise CheckpointError(
+        f"{kind.__name__}: the outputs of the file are {', '.join(model.output_names)}",
+        hint=f"use {others[found[0]].__name__} or its pipeline, or a file of another task",
+    )
 
 
 def _is_whole(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +13,9 @@ from support.onnx_files import encoded_model, node, value
 
 import tallow as tl
 from tallow.cli import main
+from tallow.cli.onnx_target import write_onnx
 from tallow.io import npz, safetensors
-from tallow.models import stories
+from tallow.models import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, stories
 from tallow.onnx.protobuf import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, encode
 
 
@@ -179,6 +181,20 @@ def test_convert_exports_a_model(tmp_path: Path) -> None:
     assert loaded.output_names == ("logits",)
     tokens = tl.tensor([[1, 5, 9], [2, 4, 8]])
     np.testing.assert_allclose(loaded(tokens).detach().numpy(), model(tokens).detach().numpy(), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (BertModel, ("last_hidden_state", "pooler_output")),
+        (BertForSequenceClassification, ("logits",)),
+        (BertForQuestionAnswering, ("start_logits", "end_logits")),
+    ],
+)
+def test_convert_names_the_outputs_as_optimum(kind: Any, names: tuple[str, ...], tmp_path: Path) -> None:
+    config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8)
+    write_onnx(kind(config), tmp_path / "out.onnx")
+    assert tl.onnx.load(tmp_path / "out.onnx").output_names == names
 
 
 @pytest.mark.parametrize(("source", "target"), [("net.onnx", "x.gguf"), ("a.safetensors", "x.py")])

@@ -277,6 +277,8 @@ def functions_of(tree: ast.AST, path: str) -> Iterator[tuple[str, ast.FunctionDe
     """Yield every function with its dotted name, except those of protocols and overloads, which have no body."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.FunctionDef):
+            if any(ast.unparse(each) == "overload" for each in child.decorator_list):
+                continue
             yield f"{path}.{child.name}", child
             yield from functions_of(child, f"{path}.{child.name}")
         elif isinstance(child, ast.ClassDef):
@@ -408,6 +410,7 @@ def stored_parameters(function: ast.FunctionDef) -> Iterator[str]:
         ("def f(a):\n  def g(): return a\n  return g", []),
         ("def f(a, _b): return a", []),
         ("def f(a): return 1", ["a"]),
+        ("@overload\ndef f(a): ...\ndef f(a): return a", []),
         ("def f(a): raise ValueError", []),
         ("class C:\n  def f(self, a): return None", []),
         ("class C:\n  def f(self, a): return self.x", ["a"]),

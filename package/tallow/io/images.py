@@ -66,17 +66,18 @@ def _read(file: BinaryIO, name: str, caller: str) -> Any:
 
 
 @contextmanager
-def decoded(file: BinaryIO, name: str, caller: str) -> Iterator[Any]:
+def decoded(file: BinaryIO, name: str, caller: str, more: tuple[str, ...] = ()) -> Iterator[Any]:
     """Open and decode the first image of a file with Pillow, after a look at its size.
 
     Args:
         name: of the file, in errors.
         caller: as `pillow`.
+        more: Pillow's names of formats beyond `FORMATS`.
 
     Raises:  as `read_image`, also for errors of Pillow in the block
     """
     image = pillow(caller)
-    formats, scans = _formats(file, name), _count_scans(file)
+    formats, scans = (*_formats(file, name), *more), _count_scans(file)
     try:
         with image.open(file, formats=formats) as picture:
             _require_size(picture, scans, name)

@@ -36,7 +36,7 @@ MOST_VALUES = 1 << 28
 
 @dataclass(frozen=True)
 class PictureDims:
-    """How an input takes a picture.
+    """The way in which an input takes a picture.
 
     Attributes:
         channels_last: (..., height, width, channels), else (..., channels, height, width).

@@ -9,7 +9,8 @@ import pytest
 from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
-from tallow.errors import TallowError
+from tallow.errors import ImageError, TallowError
+from tallow.onnx.operators.image import image_decoder
 
 
 def run(nodes: list[Any], x: Any, **weights: Any) -> Any:
@@ -97,3 +98,11 @@ def test_gradients_flow_through_operators() -> None:
         "w": [[2.0, 1.0]],
         "b": [1.0],
     }
+
+
+def test_pictures_that_are_programs_are_refused() -> None:
+    """Pillow would run Ghostscript for PostScript."""
+    pytest.importorskip("PIL")
+    program = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+    with pytest.raises(ImageError, match="cannot be read as an image"):
+        image_decoder(tl.tensor(list(program), dtype=tl.uint8))

@@ -19,19 +19,3 @@ from tallow.onnx.exporters import (
     shape,
     sizes,
 )
-
-__all__ = [
-    "activation",
-    "convolution",
-    "creation",
-    "elementwise",
-    "indexing",
-    "losses",
-    "matmul",
-    "normalization",
-    "quantized",
-    "recurrent",
-    "reduction",
-    "shape",
-    "sizes",
-]

@@ -14,7 +14,8 @@ import numpy as np
 import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError
+from tallow.io.images import decoded
 from tallow.onnx.operators.registry import Ints, ints, operator
 
 _GRID_MODES = {"linear": "bilinear", "cubic": "bicubic", "bilinear": "bilinear", "bicubic": "bicubic"}
@@ -180,19 +181,13 @@ def image_decoder(encoded_stream: Tensor, *, pixel_format: str = "RGB") -> Tenso
     """Decode the bytes of a picture file, by Pillow.
 
     Shapes:  (bytes,) -> (H, W, 3), with "Grayscale" (H, W, 1)
-    Raises:  ArgumentError for an unknown format; UnsupportedError without Pillow
+    Raises:  ArgumentError for an unknown pixel format; ImageError and MissingPackageError as `tallow.io.images`
     """
-    try:
-        from PIL import Image  # an optional dependency: the extra `image`
-    except ImportError:
-        raise UnsupportedError("ImageDecoder needs Pillow", hint="pip install tallow[image]") from None
     if pixel_format not in ("RGB", "BGR", "Grayscale"):
         raise ArgumentError(f"ImageDecoder: pixel_format={pixel_format!r}", hint="use RGB, BGR or Grayscale")
-    try:
-        with Image.open(io.BytesIO(encoded_stream.numpy().tobytes())) as picture:
-            pixels = np.array(picture.convert("L" if pixel_format == "Grayscale" else "RGB"))
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise ArgumentError(f"ImageDecoder: {error}", hint="pass the bytes of a picture file") from None
+    stream = io.BytesIO(encoded_stream.cpu().numpy().tobytes())
+    with decoded(stream, "the picture", "ImageDecoder", more=("JPEG2000", "PPM")) as picture:
+        pixels = np.array(picture.convert("L" if pixel_format == "Grayscale" else "RGB"))
     if pixel_format == "Grayscale":
         pixels = pixels[..., None]
     return tl.tensor(np.ascontiguousarray(pixels[..., ::-1]) if pixel_format == "BGR" else pixels)

@@ -1,4 +1,4 @@
-"""What Whisper's `generate` knows of a text that it wrote: whether it is good enough, and the times of its tokens.
+"""The judgement of a text that Whisper's `generate` wrote: its quality, and the times of its tokens.
 
 Letters: H heads, N tokens, S positions of the sound, V vocabulary.
 
@@ -68,7 +68,7 @@ class Quality:
 
     @property
     def needs_scores(self) -> bool:
-        """Whether the scores of tokens decide."""
+        """True if the scores of tokens decide."""
         return self.logprob_threshold is not None
 
     def is_good(self, tokens: Sequence[int], logprob: float | None, vocab_size: int) -> bool:

@@ -44,7 +44,7 @@ class Sound:
 
 
 class Text(NamedTuple):
-    """What the model wrote for a window.
+    """The text that the model wrote for a window.
 
     Attributes:
         written: the result of `generate`.

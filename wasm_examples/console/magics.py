@@ -48,6 +48,8 @@ INSTEAD = {
     "rm": "use os.remove(name)",
     "run": "use exec(open(name).read())",
     "sh": "write it in Python",
+    "time": "write it before a whole statement: %time x = f()",
+    "timeit": "write it before a whole statement: %timeit f()",
     "unzip": "use shutil.unpack_archive(name)",
     "wget": "use pyodide.http.pyfetch(address), or choose the file on the page",
     "who": "use dir()",
@@ -82,14 +84,16 @@ def translated(source: str, filename: str = "cell") -> Cell:
     installs: list[str] = []
     notes: list[str] = []
     is_timed = False
-    if source.startswith("%%") and (cell := CELL.fullmatch(source)) is not None:
+    start = source[: len(source) - len(source.lstrip("\n"))]  # empty lines, as in IPython
+    if (cell := CELL.fullmatch(source.lstrip("\n"))) is not None:
         name, rest, body = cell["name"], cell["rest"].strip(), cell["body"] or ""
         if name == "timeit":
             flags, setup = _flags(rest, source, filename)
             return Cell(f"{PREFIX}.measure({body!r}, setup={setup!r}{flags})", installs, notes)
         if name != "time" or rest:
-            _refuse(f"%%{name}", name, (filename, 1, 1, source.split("\n", 1)[0]))
-        source, is_timed = f"pass\n{body}", True
+            line = f"%%{name} {rest}"
+            _refuse(f"%%{name}", name, (filename, len(start) + 1, 1, line))
+        source, is_timed = f"{start}pass\n{body}", True
     lines = source.split("\n")
     while (place := _first_error(lines)) is not None:
         line = lines[place]
@@ -127,6 +131,8 @@ def _python(line: str, place: tuple[str, int, int, str], notes: list[str]) -> st
         return f"{question['indent']}{PREFIX}.explain({question['name']}, {len(question['marks']) > 1})"
     if (assigned := ASSIGNED.fullmatch(line)) is not None and (inner := LINE.fullmatch(assigned["line"])) is not None:
         _refuse(inner["sign"] + inner["name"], inner["name"], place)
+    if line.startswith("%%") and line[2:3].isalpha():
+        raise SyntaxError(f"{line.split()[0]} is for whole cells: write it in the first line of one", place)
     if (found := LINE.fullmatch(line)) is None:
         return None
     indent, sign, name, rest = found.group("indent", "sign", "name", "rest")
@@ -134,8 +140,9 @@ def _python(line: str, place: tuple[str, int, int, str], notes: list[str]) -> st
         notes.append(f"%{name} has no effect here: {IGNORED[name]}.\n")
         return f"{indent}pass"
     if sign == "%" and name == "time" and rest:
-        is_value = _is_expression(rest)
-        return f"{indent}{PREFIX}.timed(lambda: ({rest}))" if is_value else f"{indent}with {PREFIX}.timing(): {rest}"
+        if (value := _expression(rest)) is not None:
+            return f"{indent}{PREFIX}.timed(lambda: ({value}))"
+        return f"{indent}with {PREFIX}.timing(): {rest}"
     if sign == "%" and name == "timeit" and rest:
         flags, statement = _flags(rest, line, place[0])
         return f"{indent}{PREFIX}.measure({statement!r}{flags})"
@@ -147,12 +154,12 @@ def _refuse(shown: str, name: str, place: tuple[str, int, int, str]) -> NoReturn
     raise SyntaxError(f"{shown} does not work in a tab: {hint}", place)
 
 
-def _is_expression(text: str) -> bool:
+def _expression(text: str) -> str | None:
+    """Return an expression without the comment after it, None if the text is no expression."""
     try:
-        compile(text, "cell", "eval")
+        return ast.get_source_segment(text, ast.parse(text, mode="eval").body)
     except SyntaxError:
-        return False
-    return True
+        return None
 
 
 def _flags(rest: str, line: str, filename: str) -> tuple[str, str]:

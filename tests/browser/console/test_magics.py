@@ -58,6 +58,8 @@ def test_time_keeps_the_value_and_the_variables(run: Any) -> None:
     assert len(re.findall(r"Wall time: [\d.e-]+ (?:ns|µs|ms|s)\n", printed)) == 2
     assert run("value = [\n'''\n%time x\n''']\n")[0]["value"] == ["\n%time x\n"]  # a line of a string stays
     assert run("%%time\nx = 3")[2].is_timed
+    assert run("\n\n%%time\nx = 3")[2].is_timed
+    assert "3\n" in run("%time print('%s' % 3)  # a comment (")[1]
 
 
 def test_timeit_runs_as_often_as_asked(run: Any) -> None:
@@ -85,6 +87,8 @@ def test_a_question_mark_shows_documentation_and_source(run: Any) -> None:
         ("%%bash\nls", ["%%bash", "Python"]),
         ("%cd data", ["%cd", "os.chdir"]),
         ("%pip list", ["%pip", "only pip install"]),
+        ("# timed\n%%time\nx = 1", ["%%time", "first line"]),
+        ("x = %time 3", ["%time", "%time x = f()"]),
         ("%nothing", ["%nothing", "write it in Python"]),
         ("%timeit -q 1", ["-q", "-n LOOPS"]),
     ],
@@ -93,7 +97,7 @@ def test_what_cannot_be_meant_is_refused_by_name(magics: ModuleType, source: str
     with pytest.raises(SyntaxError) as caught:
         magics.translated(source)
     assert all(word in str(caught.value) for word in words)
-    assert caught.value.lineno == source.count("\n!") + 1
+    assert caught.value.lineno == len(re.split(r"\n[!%]", source))
 
 
 def test_other_errors_stay(magics: ModuleType) -> None:

@@ -130,7 +130,7 @@ def _opset(version: int | None) -> int:
         return OPSET
     if version not in OPSETS:
         raise UnsupportedError(
-            f"onnx.export: opset_version must be {OPSETS.start} to {OPSETS.stop - 1}, not {version}",
+            f"onnx.export: opset_version must be {OPSETS.start} to {OPSETS.stop - 1}, not {version!r}",
             hint="onnx.version_converter writes older versions",
         )
     return version

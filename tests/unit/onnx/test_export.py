@@ -84,11 +84,12 @@ def test_sizes_vary_by_name_from_an_example_of_one(sizes: dict[str, Any]) -> Non
     tl.testing.assert_close(tl.onnx.load(file)(x), model(x))
 
 
-def test_a_list_of_dims_gets_names() -> None:
-    file = written(mlp(), tl.randn(4, 3), input_names=["x"], dynamic_axes={"x": [0]})
+@pytest.mark.parametrize(("name", "size"), [("x", "x_dynamic_axes_1"), ("0.x", "_0_x_dynamic_axes_1")])
+def test_a_list_of_dims_gets_names(name: str, size: str) -> None:
+    file = written(mlp(), tl.randn(4, 3), input_names=[name], dynamic_axes={name: [-2]})
     graph = read_model(file).graph
     assert graph is not None
-    assert shapes(graph.input) == [("x", ["x_dynamic_axes_1", 3])]
+    assert shapes(graph.input) == [(name, [size, 3])]
 
 
 def test_arithmetic_with_sizes_is_part_of_the_graph() -> None:
@@ -219,6 +220,9 @@ def test_an_argument_without_a_form_is_named() -> None:
         ({"input_names": ["a", "b"]}, ArgumentError, "2 input_names for 1"),
         ({"output_names": ["a", "b"]}, ArgumentError, "2 output_names for 1"),
         ({"dynamic_axes": {"z": {0: "n"}}}, ArgumentError, "called 'z'"),
+        ({"input_names": ["x"], "dynamic_axes": {"x": {7: "n"}}}, ArgumentError, "'x' has no dim 7; it has 2"),
+        ({"output_names": ["y"], "dynamic_axes": {"y": [-3]}}, ArgumentError, "'y' has no dim -3; it has 2"),
+        ({"opset_version": "18"}, UnsupportedError, "not '18'"),
         ({"dynamo": False, "dynamic_shapes": ({0: "n"},)}, ArgumentError, "dynamic_axes"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,8 +23,17 @@ def names_of_axes(dynamic_axes: Mapping[str, Any] | None) -> Axes:
         if isinstance(entry, Mapping):
             axes[name] = {int(dim): str(axis) for dim, axis in entry.items()}
         else:
-            axes[name] = {int(dim): f"{name}_dynamic_axes_{i + 1}" for i, dim in enumerate(entry)}
+            size = re.sub(r"\W|^(?=\d)", "_", name)  # names of sizes are those of Python: input.1 -> input_1
+            axes[name] = {int(dim): f"{size}_dynamic_axes_{i + 1}" for i, dim in enumerate(entry)}
     return axes
+
+
+def places_of(axes: Axes, name: str, rank: int) -> dict[int, str]:
+    """Return the names of the sizes of one input or output, by dims from 0 on.  Raises: ArgumentError"""
+    given = axes.get(name, {})
+    if wrong := [dim for dim in given if not -rank <= dim < rank]:
+        raise ArgumentError(f"onnx.export: dynamic_axes: {name!r:.80} has no dim {wrong[0]}; it has {rank}")
+    return {dim % rank: axis for dim, axis in given.items()}
 
 
 class _Arguments:
@@ -50,7 +60,7 @@ def declared(
 ) -> Any:
     """Return `dynamic_shapes` for `tl.export.export`, in which names are Dims, or what `dynamic_axes` says.
 
-    Raises:  ArgumentError for a name in `dynamic_axes` that is neither an input nor an output
+    Raises:  ArgumentError for a dim in `dynamic_axes` that an input does not have
     """
     dims: dict[str, Dim] = {}
     arguments = _Arguments(model, args, kwargs)
@@ -62,8 +72,7 @@ def declared(
     for place, index in enumerate(tensors):
         path = arguments.leaves[index][0]
         name = input_names[place] if input_names is not None and place < len(input_names) else path
-        rank = arguments.leaves[index][1].ndim
-        found = {dim % rank: axis for dim, axis in axes.get(name, {}).items() if rank}
+        found = places_of(axes, name, arguments.leaves[index][1].ndim)
         entries[index] = {dim: _dim(axis, dims) for dim, axis in found.items()} or None
     if not any(entries):
         return None

@@ -18,7 +18,7 @@ from tallow.export.program import ExportedProgram
 from tallow.export.signature import OutputKind
 from tallow.onnx.exporters.builder import Call, Value
 from tallow.onnx.exporters.conversion import Conversion
-from tallow.onnx.exporters.dynamic import Axes
+from tallow.onnx.exporters.dynamic import Axes, places_of
 from tallow.onnx.loading import load
 from tallow.onnx.protobuf import (
     EXTERNAL,
@@ -277,7 +277,7 @@ class _Messages:
         """Return the sizes of an input or output; one that varies has the name of its Dim, or one of its own."""
         known = self.conversion.known[node]
         _, shape = known.tensors[place]
-        own = {dim % max(len(shape), 1): axis for dim, axis in self.axes.get(name, {}).items()}
+        own = places_of(self.axes, name, len(shape))
         names: list[int | str] = []
         for dim, size in enumerate(shape):
             if size is not None:

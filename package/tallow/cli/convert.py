@@ -169,6 +169,11 @@ def _check_options(arguments: argparse.Namespace, extension: str) -> None:
     """
     if extension == PYTHON and not is_onnx(arguments.source):
         raise ArgumentError(f"{arguments.source} is no ONNX file", hint="choose another OUT than .py")
+    if extension in (LLAMA2C, GGUF_FILE, ONNX) and is_onnx(arguments.source):
+        raise ArgumentError(
+            f"{arguments.source} is an ONNX file, which does not become a {extension} file",
+            hint=f"write its weights ({', '.join(TENSORS)}), or its source ({PYTHON}, or a folder)",
+        )
     if arguments.dtype is not None and (extension == PYTHON or (extension == "" and is_onnx(arguments.source))):
         raise ArgumentError("--dtype with the source of an ONNX model", hint="omit --dtype")
     if arguments.dtype is not None and extension == LLAMA2C:

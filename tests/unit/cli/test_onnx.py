@@ -197,8 +197,19 @@ def test_convert_names_the_outputs_as_optimum(kind: Any, names: tuple[str, ...],
     assert tl.onnx.load(tmp_path / "out.onnx").output_names == names
 
 
-@pytest.mark.parametrize(("source", "target"), [("net.onnx", "x.gguf"), ("a.safetensors", "x.py")])
-def test_convert_refuses_other_targets(path: Path, source: str, target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("net.onnx", "x.gguf", "does not become a .gguf file"),
+        ("net.onnx", "x.bin", "does not become a .bin file"),
+        ("net.onnx", "x.onnx", "does not become a .onnx file"),
+        ("a.safetensors", "x.py", "no ONNX file"),
+    ],
+)
+def test_convert_refuses_other_targets(
+    path: Path, source: str, target: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "a.safetensors").write_bytes(b"")
     assert main(["convert", str(tmp_path / source), str(tmp_path / target)]) == 2
+    assert said in capsys.readouterr().err
     assert not (tmp_path / target).exists()

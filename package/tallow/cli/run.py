@@ -102,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
     files = _files(arguments.input, model.inputs())
     folders = [name for name, path in files.items() if path.is_dir()]
     if not folders:
+        if arguments.output is not None and Path(arguments.output).suffix != ".npz":
+            raise ArgumentError(f"{arguments.output}: outputs are an .npz file", hint="use --output OUT.npz, or --json")
         _finish(_outputs(model, files, arguments), arguments, arguments.output, None)
         return 0
     if len(folders) > 1 or (arguments.output is not None and Path(arguments.output).suffix):

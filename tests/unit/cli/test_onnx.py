@@ -98,6 +98,7 @@ def test_run_takes_arrays_by_name_and_by_order(pair: Path, tmp_path: Path) -> No
         (["a.npy", "a.npy", "a.npy"], "no input is left"),
         (["a.npy", "a.npy"], "b: shape (1, 2)"),
         (["a.npy", "words.json"], "no array"),
+        (["a.npy", "b=a.npy", "--output", "out.txt"], "out.txt: outputs are an .npz file"),
     ],
 )
 def test_run_says_what_does_not_fit(

@@ -25,6 +25,8 @@ from tallow.kernels.table import PREFERENCE
 
 # Functions with results whose shape depends on the values.
 BY_VALUES = (np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract)
+# Functions that write to their first argument, and return nothing.
+WRITERS = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
 
 
 class MetaArray(np.ndarray[Any, Any]):
@@ -108,6 +110,8 @@ def on_zeros(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     if function in BY_VALUES or (function is np.where and len(args) == 1):
         raise _no_data(function.__name__)
+    if function in WRITERS:
+        return None  # there are no values
 
     def zeros(x: Any) -> Any:
         return np.ndarray.view(x, np.ndarray) if isinstance(x, MetaArray) else x

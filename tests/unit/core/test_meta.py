@@ -29,6 +29,16 @@ CALLS: dict[str, tuple[Callable[[], Any], tuple[int, ...], Any]] = {
     "layer_norm": (lambda: F.layer_norm(X, (6,)), (4, 6), tl.float32),
     "conv2d": (lambda: F.conv2d(IMAGES, tl.empty(4, 3, 3, 3, device="meta"), stride=2), (2, 4, 3, 3), tl.float32),
     "attention": (lambda: F.scaled_dot_product_attention(IMAGES, IMAGES, IMAGES), (2, 3, 8, 8), tl.float32),
+    "attention with a mask": (
+        lambda: F.scaled_dot_product_attention(IMAGES, IMAGES, IMAGES, IMAGES[..., :8] > 0),
+        (2, 3, 8, 8),
+        tl.float32,
+    ),
+    "causal attention": (
+        lambda: F.scaled_dot_product_attention(IMAGES, IMAGES, IMAGES, is_causal=True),
+        (2, 3, 8, 8),
+        tl.float32,
+    ),
     "embedding": (lambda: F.embedding(INDEX, W), (4, 2, 6), tl.float32),
     "gather": (lambda: X.gather(1, INDEX), (4, 2), tl.float32),
     "in place": (lambda: X.clone().add_(1), (4, 6), tl.float32),

@@ -58,6 +58,13 @@ def test_quantization_rounds_halves_to_even_and_saturates() -> None:
     assert y.tolist() == [10, 12, 12, 255, 0]
 
 
+@pytest.mark.parametrize("axis", [1 << 62, -(1 << 62), 64])
+def test_slice_of_an_axis_that_no_tensor_has(axis: int) -> None:
+    weights = {"s": [0], "e": [1], "a": [axis]}
+    with pytest.raises(TallowError, match=f"no axis {axis}"):
+        run([call("Slice", "x s e a", "y")], tl.ones(3), **weights)
+
+
 def test_products_of_bytes_are_exact() -> None:
     a = tl.tensor(np.full((2, 4000), 255, np.uint8))
     b = tl.tensor(np.full((4000, 1), 255, np.uint8))

@@ -16,6 +16,7 @@ import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.onnx.operators.registry import Ints, ints, operator
+from tallow.onnx.tensors import MAX_DIMENSIONS
 
 
 @operator("Shape", since=1, whole=True)
@@ -172,6 +173,8 @@ def _slice(
     if 0 in steps:
         raise ArgumentError("Slice: a step of 0", hint="steps are positive or negative")
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if not -MAX_DIMENSIONS <= axis < MAX_DIMENSIONS:  # the index has an entry for each dim before it
+            raise ArgumentError(f"Slice: there is no axis {axis}", hint="axes are dims of the input")
         if step < 0:
             chosen = range(*slice(start, end, step).indices(data.shape[axis]))
             data = data.flip(axis)

@@ -109,15 +109,6 @@ def _without_late_windows(
         if (count - 1) * stride >= size + before:
             y = g.op("Slice", y, [0], [count - 1], [x.ndim - dims + d])
     return y
-    for d in range(dims):
-        size, kernel, stride = g.size(x, d - dims), windows["kernel_shape"][d], windows["strides"][d]
-        if isinstance(size, Value):
-            raise UnsupportedError("ceil_mode with padding of a dim whose size varies")
-        before = windows["pads"][d]
-        count = -((size + 2 * before - each(dilation, dims)[d] * (kernel - 1) - 1) // -stride) + 1
-        if (count - 1) * stride >= size + before:
-            y = g.op("Slice", y, [0], [count - 1], [x.ndim - dims + d])
-    return y
 
 
 @exports("max_pool")
@@ -324,14 +315,16 @@ def _(
         return adaptive_avg_pool(g, input, dims, list((g.result.shape or ())[2:]) if size is None else size)
     if mode not in MODES:
         raise UnsupportedError(f"mode={mode!r}")
+    if align_corners and antialias:
+        raise UnsupportedError("antialias with align_corners, which onnxruntime leaves out")
     kind = "asymmetric" if mode == "nearest" else "align_corners" if align_corners else "half_pixel"
-    kind = "pytorch_half_pixel" if kind == "half_pixel" and mode != "nearest-exact" and not antialias else kind
     attributes: dict[str, Any] = {
         "mode": MODES[mode],
         "coordinate_transformation_mode": kind,
         "nearest_mode": ("floor" if mode == "nearest" else "round_prefer_ceil") if MODES[mode] == "nearest" else None,
         "cubic_coeff_a": (-0.5 if antialias else -0.75) if MODES[mode] == "cubic" else None,
         "antialias": 1 if antialias else None,
+        "exclude_outside": 1 if antialias else None,
     }
     if size is None and not recompute_scale_factor:
         factors = np.array([1, 1, *(scale_factor if isinstance(scale_factor, list | tuple) else [scale_factor] * dims)])

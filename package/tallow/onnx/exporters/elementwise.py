@@ -96,9 +96,12 @@ def floor_divide(g: Builder, input: Value, other: Value) -> Value:
 
 @exports("remainder")
 def _(g: Builder, input: Value, other: Value) -> Value:
+    """Return the remainder with the sign of the divisor; `Mod` of floats has that of the dividend."""
     if not input.dtype.is_floating_point:
         return g.op("Mod", input, other)
-    return g.op("Sub", input, g.op("Mul", g.op("Floor", g.op("Div", input, other)), other))
+    rest = g.op("Mod", input, other, fmod=1)
+    is_opposite = g.op("Less", g.op("Mul", g.op("Sign", rest), g.op("Sign", other)), 0.0)
+    return g.op("Where", is_opposite, g.op("Add", rest, other), rest, dtype=input.dtype)
 
 
 @exports("fmod")
@@ -285,12 +288,11 @@ def _(g: Builder, input: Value) -> Value:
 
 @exports("expm1")
 def _(g: Builder, input: Value) -> Value:
-    return _twice_sinh(g, input)
-
-
-def _twice_sinh(g: Builder, x: Value) -> Value:
     """Return exp(x) - 1 as 2 sinh(x / 2) exp(x / 2), which is exact near zero."""
-    half = g.op("Mul", x, 0.5)
+    lowest = math.log(dtypes.finfo(input.dtype).eps) - 2  # the result is -1 from here on; sinh would overflow
+    half = g.op(
+        "Mul", g.op("Where", g.op("Less", input, lowest), g.scalar(lowest, input), input, dtype=input.dtype), 0.5
+    )
     return g.op("Mul", g.op("Mul", g.op("Sinh", half), 2.0), g.op("Exp", half))
 
 
@@ -345,13 +347,20 @@ def xlogy(g: Builder, input: Value, other: Value) -> Value:
 @exports("logaddexp")
 def logaddexp(g: Builder, input: Value, other: Value) -> Value:
     """Return log(exp(input) + exp(other))."""
-    difference = g.op("Abs", g.op("Sub", input, other))
+    difference = _distance(g, input, other)
     return g.op("Add", g.op("Max", input, other), g.op("Log", g.op("Add", g.op("Exp", g.op("Neg", difference)), 1.0)))
+
+
+def _distance(g: Builder, input: Value, other: Value) -> Value:
+    """Return |input - other|, which is 0 for equal infinities."""
+    size = g.op("Abs", g.op("Sub", input, other))
+    made: Value = g.op("Where", g.op("Equal", input, other), g.scalar(0.0, input), size, dtype=input.dtype)
+    return made
 
 
 @exports("logaddexp2")
 def _(g: Builder, input: Value, other: Value) -> Value:
-    powers = g.op("Pow", g.scalar(2.0, input), g.op("Neg", g.op("Abs", g.op("Sub", input, other))))
+    powers = g.op("Pow", g.scalar(2.0, input), g.op("Neg", _distance(g, input, other)))
     return g.op("Add", g.op("Max", input, other), g.op("Div", g.op("Log", g.op("Add", powers, 1.0)), math.log(2)))
 
 

@@ -53,6 +53,8 @@ def _(g: Builder, input: Value, dim: Any = None, keepdim: bool = False, dtype: A
 def nansum(g: Builder, input: Value, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Value:
     """Return the sum, with zero in place of NaN."""
     input = _cast(g, input, dtype)
+    if not input.dtype.is_floating_point:
+        return reduced(g, "ReduceSum", input, dim, keepdim)
     known = g.op("Where", g.op("IsNaN", input), g.scalar(0.0, input), input, dtype=input.dtype, shape=input.shape)
     return reduced(g, "ReduceSum", known, dim, keepdim)
 
@@ -73,12 +75,16 @@ def _(g: Builder, input: Value, dim: Any = None) -> Value:
 @exports("amax")
 def amax(g: Builder, input: Value, dim: Any = None, keepdim: bool = False) -> Value:
     """Return the maximum."""
+    if input.dtype is dtypes.bool:
+        return _of_booleans(g, "ReduceMax", input, dim, keepdim)
     return reduced(g, "ReduceMax", input, dim, keepdim)
 
 
 @exports("amin")
 def amin(g: Builder, input: Value, dim: Any = None, keepdim: bool = False) -> Value:
     """Return the minimum."""
+    if input.dtype is dtypes.bool:
+        return _of_booleans(g, "ReduceMin", input, dim, keepdim)
     return reduced(g, "ReduceMin", input, dim, keepdim)
 
 
@@ -114,7 +120,7 @@ def linalg_vector_norm(
 ) -> Value:
     """Return the norm of vectors along dims."""
     x = x if dtype is None else g.cast(x, dtypes.as_dtype(dtype))
-    if ord in (1, 2):
+    if ord in (1, 2) and x.ndim:
         return reduced(g, f"ReduceL{int(ord)}", x, dim, keepdim)
     size = g.op("Abs", x, shape=x.shape)
     if ord in (float("inf"), float("-inf")):

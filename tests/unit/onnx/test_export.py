@@ -119,6 +119,17 @@ def test_large_weights_lie_in_a_second_file(tmp_path: Path, monkeypatch: pytest.
         written(model, x)
 
 
+def test_a_model_is_written_over_the_files_that_it_is_read_from(tmp_path: Path) -> None:
+    path, x = tmp_path / "net.onnx", tl.randn(2, 64)
+    tl.onnx.export(nn.Linear(64, 32), (x,), path)
+    loaded = tl.onnx.load(path)
+    expected = loaded(x)
+    for _ in range(2):
+        tl.onnx.export(loaded, (x,), path)
+        tl.testing.assert_close(loaded(x), expected)
+        tl.testing.assert_close(tl.onnx.load(path)(x), expected)
+
+
 def test_weights_may_be_left_out_or_be_inputs() -> None:
     x = tl.randn(2, 3)
     without = read_model(written(nn.Linear(3, 2), x, export_params=False, keep_initializers_as_inputs=True)).graph

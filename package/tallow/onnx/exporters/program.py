@@ -16,6 +16,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, NumericError, UnsupportedError
 from tallow.export.program import ExportedProgram
 from tallow.export.signature import OutputKind
+from tallow.io.atomic import atomic_write
 from tallow.onnx.exporters.builder import Call, Value
 from tallow.onnx.exporters.conversion import Conversion
 from tallow.onnx.exporters.dynamic import Axes, places_of
@@ -103,7 +104,7 @@ class ONNXProgram:
         if path is None:
             write(model, destination)  # type: ignore[arg-type]
             return
-        with open(path, "wb") as file:
+        with atomic_write(path) as file:  # the weights may be mapped from the file of this name
             write(model, file)
 
     def verify(self, tolerance: float = 1e-4) -> None:
@@ -143,9 +144,11 @@ def _size(tensor: TensorProto) -> int:
 
 def _outside(tensors: Sequence[TensorProto], path: Path) -> list[TensorProto]:
     """Write the larger tensors to a file, and return all as the model has them."""
+    if all(_size(tensor) < SMALLEST for tensor in tensors):
+        return list(tensors)
     found: list[TensorProto] = []
     offset = 0
-    with open(path, "wb") as file:
+    with atomic_write(path) as file:
         for tensor in tensors:
             size = _size(tensor)
             if size < SMALLEST or tensor.raw_data is None:
@@ -157,8 +160,6 @@ def _outside(tensors: Sequence[TensorProto], path: Path) -> list[TensorProto]:
             place = external_place(path.name, offset, size)
             found.append(_copied(tensor, raw_data=None, external_data=place, data_location=EXTERNAL))
             offset += size
-    if not offset:
-        path.unlink()
     return found
 
 

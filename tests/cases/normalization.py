@@ -70,6 +70,7 @@ case(
 )
 case("local_response_norm", functional("local_response_norm", size=3), x3)
 case("local_response_norm", functional("local_response_norm", size=4, alpha=0.5, beta=0.6, k=2.0), x2)
+case("local_response_norm", functional("local_response_norm", size=30, alpha=9.0, beta=0.6, k=2.0), x2)  # all channels
 case("normalize", functional("normalize"), x3)
 case("normalize", functional("normalize", p=1.0, dim=-1), x3)
 case("normalize", functional("normalize", p=3, dim=(0, 2), eps=0.1), x3)

@@ -123,6 +123,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if not input.numel():
         return input
     n, c = input.array.shape[:2]
-    squares = apply(pad, input.square().reshape(n, c, -1), (0, 0, size // 2, (size - 1) // 2))
-    mean = apply(avg_pool, squares, 2, (size, 1), 1)
-    return input / (mean * alpha + k).pow(beta).reshape(input.shape)
+    near = min(size, 2 * c)  # a window of more holds zeros beside all channels
+    squares = apply(pad, input.square().reshape(n, c, -1), (0, 0, near // 2, (near - 1) // 2))
+    mean = apply(avg_pool, squares, 2, (near, 1), 1)
+    return input / (mean * (alpha * near / size) + k).pow(beta).reshape(input.shape)

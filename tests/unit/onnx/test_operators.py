@@ -58,6 +58,12 @@ def test_quantization_rounds_halves_to_even_and_saturates() -> None:
     assert y.tolist() == [10, 12, 12, 255, 0]
 
 
+def test_a_window_of_more_channels_than_there_are_takes_no_memory() -> None:
+    x = tl.ones(1, 2, 3)
+    y = run([call("LRN", "x", "y", size=(1 << 40) + 1, alpha=float(1 << 40))], x)
+    assert y.flatten().tolist() == pytest.approx([3**-0.75] * 6)  # 1 / (1 + the sum of 2 squares)^0.75
+
+
 @pytest.mark.parametrize("axis", [1 << 62, -(1 << 62), 64])
 def test_slice_of_an_axis_that_no_tensor_has(axis: int) -> None:
     weights = {"s": [0], "e": [1], "a": [axis]}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tallow as tl
-from tallow.compat import dispatch
 from tallow.compat.torch import _ops
 from tallow.compat.torch.utils import _pytree
+from tallow.core import dispatch, watching
+from tallow.core.overrides import without_subclasses
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
 
@@ -22,7 +24,8 @@ OURS = SimpleNamespace(m=tl, map=_pytree.tree_map, aten=_ops.ops.aten)
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     yield
-    dispatch.forget()
+    with suppress(ValueError):  # no tensor was made
+        watching.unwatch(dispatch.answer)
 
 
 def logging_class(lib: Any, log: list[str]) -> Any:
@@ -164,6 +167,43 @@ def test_a_tensor_in_shards() -> None:
     assert sharded(OURS) == sharded(THEIRS)
 
 
+def by_table(lib: Any) -> list[Any]:
+    """Compute with a class that gets its method from a mixin, finds ops in a dict, and says its device itself."""
+    m, seen = lib.m, []
+    table = {lib.aten.mm.default: "mm", lib.aten.detach.default: "detach"}
+
+    class Answers:
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append((func in table, table.get(func)))
+            return m.tensor([7.0])
+
+    class Tabled(Answers, m.Tensor):
+        @property
+        def device(self) -> Any:
+            return m.device("meta")
+
+    x = m.ones(2, 2).as_subclass(Tabled)
+    with m._C.DisableTorchFunctionSubclass() if m is torch else without_subclasses():
+        results = [m.mm(x, x).tolist(), m.abs(x).tolist()]
+        return [*results, seen, str(x.device)]
+
+
+def test_a_table_of_ops() -> None:
+    assert by_table(OURS) == by_table(THEIRS)
+
+
+def test_a_tensor_that_its_class_makes() -> None:
+    class Called(tl.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func.__name__
+
+    x = Called([1.0])
+    with without_subclasses():
+        assert tl.abs(x) == "abs.default"
+
+
 def test_no_subclass_costs_nothing() -> None:
     tl.add(tl.ones(1), 1)  # the first call makes the code
     code = tl.add.__code__
@@ -171,7 +211,7 @@ def test_no_subclass_costs_nothing() -> None:
     assert tl.add.__code__ is code  # a class alone
     cls(tl.ones(2))
     assert tl.add.__code__ is not code
-    dispatch.forget()
+    watching.unwatch(dispatch.answer)
     assert tl.add.__code__ is code
 
 

@@ -46,6 +46,7 @@ OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser on
 # Every other import inside a function: (module, imported module) -> reason.
 LATE = {
     ("tallow.autograd.api", "tallow.autograd.second_order"): "only for create_graph; programs start without it",
+    ("tallow.core.subclasses", "tallow.core.dispatch"): "only for classes with __torch_dispatch__; it imports Tensor",
     ("tallow.functions.storage", "tallow.core.shared_memory"): "pages have no processes, and start without it",
     ("tallow.kernels.library", "tallow.kernels.bindings"): "bindings look up functions in the loaded library",
     ("tallow.data.dataloader", "tallow.data.processes"): "only where there are workers; a browser has no processes",

@@ -27,7 +27,7 @@ ARRAY_CODE = frozenset(("autograd", "core", "devices", "dtypes", "functions", "k
 # The modules between a public function and its caller.
 _APPLY = "tallow.core.apply"  # apply(op, ...) in a model
 _ASKING_MODULES = frozenset((__name__, *(f"tallow.core.{m}" for m in ("public_api", "short_runtime", "short_way"))))
-_CALLS = _ASKING_MODULES | {"tallow.core.factories", "tallow.core.watching"}
+_CALLS = _ASKING_MODULES | {f"tallow.core.{m}" for m in ("dispatch", "factories", "overloads", "watching")}
 ASKING: set[CodeType] = set()  # the code of other functions that call `after_failure`
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -100,8 +99,10 @@ def _init_subclass(cls: type[Tensor], **options: Any) -> None:
     own = vars(cls)
     if "__torch_function__" not in own and cls.__module__.partition(".")[0] == "tallow":
         cls.__torch_function__ = staticmethod(disabled)  # type: ignore[attr-defined]  # tallow computes with its own
-    if "__torch_dispatch__" in own:
-        import_module("tallow.compat.dispatch").prepare(cls)
+    if hasattr(cls, "__torch_dispatch__") and cls._watch is None:
+        from tallow.core.dispatch import prepare
+
+        prepare(cls)
     if not answers(cls) or isinstance(getattr(cls, "array", None), _Array):
         return
     cls.array = _Array()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import ref
 
@@ -85,7 +84,9 @@ class Tensor(Methods):
     _post_hooks: dict[int, Callable[[Tensor, Tensor], Any]] | None = None  # called with the leaf and the gradient
     _retained: RemovableHandle | None = None  # of a tensor that is no leaf and keeps its gradient
     _answer: Callable[..., Any] | None = None  # of a sparse tensor: computes functions that fail for lack of an array
-    _dispatches = False  # of a class that computes ops by `__torch_dispatch__`, see `tallow.compat.dispatch`
+    # Of a class that computes ops by `__torch_dispatch__`, see `tallow.core.dispatch`: sends ops to it, makes wrappers.
+    _watch: Callable[[], None] | None = None
+    _make_wrapper: Callable[..., Any] | None = None
     _end: Callable[[], Any] | None = None  # a weak reference to the `AccumulateGrad` of a leaf
 
     __array_priority__ = 1000  # so that numpy_array + tensor calls the tensor's operator
@@ -97,6 +98,8 @@ class Tensor(Methods):
         A subclass may have a `__new__` with arguments of its own, and an `__init__`, as in PyTorch.
         """
         self = _new(cls)
+        if cls._watch is not None:
+            cls._watch()
         data = values if data is None else (data,)
         if len(data) == 1 and devices.is_array(data[0]):
             self.array = dtypes.cast(data[0], dtypes.get_default_dtype())
@@ -119,16 +122,21 @@ class Tensor(Methods):
 
     @staticmethod
     def _make_wrapper_subclass(cls: type[T], *args: Any, **kwargs: Any) -> T:
-        """Return a tensor of a subclass without memory, see `tallow.compat.dispatch.make_wrapper`."""
-        wrapper: T = import_module("tallow.compat.dispatch").make_wrapper(cls, *args, **kwargs)
+        """Return a tensor of a subclass without memory, see `tallow.core.dispatch.make_wrapper`.
+
+        Raises: ArgumentTypeError for a class without `__torch_dispatch__`.
+        """
+        if cls._make_wrapper is None:
+            raise ArgumentTypeError(f"_make_wrapper_subclass: {cls.__name__} must define __torch_dispatch__")
+        wrapper: T = cls._make_wrapper(*args, **kwargs)
         return wrapper
 
     def as_subclass(self, cls: type[T]) -> T:
         """Return a view of the tensor, with its history, as an object of a subclass."""
         view: Any = self.view_as(self)
         view.__class__ = cls
-        if cls._dispatches:
-            import_module("tallow.compat.dispatch").watch_once()
+        if cls._watch is not None:
+            cls._watch()
         return view
 
     # -------------------------------------------------------------------------------------------------- the array
@@ -421,8 +429,8 @@ class Tensor(Methods):
     def _rebuild(cls, array: Array, requires_grad: builtins.bool) -> Self:
         """Create a leaf of this class without calling its constructor, which in a subclass may take other arguments."""
         result = _new(cls)
-        if cls._dispatches:
-            import_module("tallow.compat.dispatch").watch_once()
+        if cls._watch is not None:
+            cls._watch()
         result.array = array
         result._requires_grad = requires_grad
         return result

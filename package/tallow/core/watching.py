@@ -52,6 +52,15 @@ def watch(watcher: Watcher) -> None:
         _divert()
 
 
+def watch_once(watcher: Watcher) -> None:
+    """Call a watcher as `watch` does, unless it is called already."""
+    global _watchers
+    with _change:
+        if watcher not in _watchers:
+            _watchers = (*_watchers, watcher)
+            _divert()
+
+
 def unwatch(watcher: Watcher) -> None:
     """Let a watcher go, the last that came if it came several times."""
     global _watchers

@@ -11,82 +11,10 @@ import tallow
 from tallow.compat.absent import absent
 from tallow.compat.libraries import load_library
 from tallow.compat.registry import OPS, existing
-from tallow.core.overrides import answers, ask
+from tallow.core.overloads import OpOverloadPacket, packet_of
 from tallow.core.tensor import Tensor
-from tallow.core.trees import leaves
 from tallow.errors import MissingNameError
 from tallow.nn import functional
-
-
-class OpOverload:
-    """One signature of an op. All signatures call the same function, which tells them apart."""
-
-    def __init__(self, packet: OpOverloadPacket, name: str) -> None:
-        self._overloadpacket, self._overloadname = packet, name
-        self.__name__ = f"{packet.__name__}.{name}"
-        self.namespace = packet._qualified_op_name.partition("::")[0]
-
-    @property
-    def overloadpacket(self) -> OpOverloadPacket:
-        """The op."""
-        return self._overloadpacket
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _answered(self, self._overloadpacket._function, args, kwargs)
-
-    def __deepcopy__(self, memo: object) -> OpOverload:
-        return self
-
-    def __repr__(self) -> str:
-        namespace, _, name = self._overloadpacket._qualified_op_name.partition("::")
-        return f"<OpOverload(op='{namespace}.{name}', overload='{self._overloadname}')>"
-
-    def __str__(self) -> str:
-        return f"{self._overloadpacket}.{self._overloadname}"
-
-    def name(self) -> str:
-        """Return its name, such as "aten::add.Tensor"."""
-        suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
-        return f"{self._overloadpacket._qualified_op_name}{suffix}"
-
-
-class OpOverloadPacket:
-    """An op: `torch.ops.aten.add`. An attribute is one of its signatures, `torch.ops.aten.add.Tensor`."""
-
-    def __init__(self, qualified_name: str, function: Callable[..., Any]) -> None:
-        self._qualified_op_name, self._function = qualified_name, function
-        self.__name__ = qualified_name.partition("::")[2]
-        self._overloads: dict[str, OpOverload] = {}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _answered(self, self._function, args, kwargs)
-
-    def __getattr__(self, name: str) -> OpOverload:
-        if name.startswith("_"):  # as of an object that copy has not filled yet
-            raise MissingNameError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self._overloads.setdefault(name, OpOverload(self, name))
-
-    def __deepcopy__(self, memo: object) -> OpOverloadPacket:
-        return self
-
-    def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self._qualified_op_name.replace('::', '.')}')>"
-
-    def __str__(self) -> str:
-        return self._qualified_op_name.replace("::", ".")
-
-    def overloads(self) -> list[str]:
-        """Return the names of the signatures that have been asked for."""
-        return [*self._overloads] or ["default"]
-
-
-def _answered(op: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the function of an op, unless an argument answers for the op: a proxy records a node that calls it.
-
-    Tensors of subclasses answer for the functions that the op calls.
-    """
-    proxies = [x for x in leaves((args, kwargs)) if not isinstance(x, Tensor) and answers(type(x))]
-    return ask(op, proxies, args, kwargs) if proxies else function(*args, **kwargs)
 
 
 class _OpNamespace:
@@ -94,16 +22,11 @@ class _OpNamespace:
 
     def __init__(self, name: str) -> None:
         self.name = self.__name__ = name
-        self._packets: dict[str, OpOverloadPacket] = {}
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
         if name.startswith("__"):
             raise MissingNameError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
-        function = self._find(name)  # an op may be defined anew
-        packet = self._packets.get(name)
-        if packet is None or packet._function is not function:
-            packet = self._packets[name] = OpOverloadPacket(f"{self.name}::{name}", function)
-        return packet
+        return packet_of(f"{self.name}::{name}", self._find(name))
 
     def _find(self, name: str) -> Callable[..., Any]:
         return existing(self.name, name)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, ClassVar, Self
 
-from tallow.compat.torch import _ops
 from tallow.core import watching
+from tallow.core.overloads import call_of
 from tallow.core.tensor import Tensor
-from tallow.ops.table import OPS, Op
+from tallow.ops.table import Op
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -68,40 +67,6 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         self, func: Any, types: tuple[type, ...], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
-
-
-def call_of(op: Op, function: Callable[..., Any]) -> _Call:
-    """Return what `__torch_dispatch__` gets as the function of a call of an op."""
-    own: str = getattr(function, "__name__", op.name)
-    return _Call(own if own == f"{op.name}_" else op.name, function)
-
-
-def call_of_method(method: Callable[..., Any]) -> _Call:
-    """Return the same for a method of Tensor that is an op in PyTorch, and none here."""
-    return _Call(method.__name__, method)
-
-
-class _Call(_ops.OpOverload):
-    """An op, and the function that runs it: in place, as an operator, or for the next mode."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        super().__init__(_packet(name), "default")
-        self._function = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ops.OpOverload) and other.overloadpacket is self.overloadpacket
-
-    def __hash__(self) -> int:
-        return hash(self.overloadpacket)
-
-
-@cache
-def _packet(name: str) -> Any:
-    aten = _ops.ops.aten
-    return getattr(aten, name) if hasattr(aten, name) else _ops.OpOverloadPacket(f"aten::{name}", OPS[name].call)
 
 
 def is_traceable_wrapper_subclass(t: Any) -> bool:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from tallow import dtypes
-from tallow.autograd import no_grad
-from tallow.compat.torch.utils._python_dispatch import call_of, call_of_method
 from tallow.core import meta, watching
 from tallow.core.apply import needs_gradient, record
+from tallow.core.overloads import call_of, call_of_method
 from tallow.core.overrides import answers, subclasses
 from tallow.core.tensor import Tensor
 from tallow.core.trees import leaves
@@ -23,29 +22,20 @@ from tallow.devices import device as device_named
 from tallow.errors import ArgumentTypeError, GraphError, UnsupportedError
 from tallow.ops.memory_format import strided
 from tallow.ops.table import Op
-from tallow.tape.modes import mode
+from tallow.tape.modes import mode, no_grad
 
 T = TypeVar("T", bound=Tensor)
-_watched: list[Callable[..., Any]] = []
 
 
-def watch_once() -> None:
+def watch() -> None:
     """Let ops go to the classes of their operands from now on."""
-    if not _watched:
-        _watched.append(_answer)
-        watching.watch(_answer)
+    watching.watch_once(answer)
 
 
-def forget() -> None:
-    """Let ops go to no class, until the next tensor of one is made."""
-    while _watched:
-        watching.unwatch(_watched.pop())
-
-
-def _answer(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def answer(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the class of an operand makes of an op; without such an operand the op's own result."""
     operands = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)]
-    types = dict.fromkeys(type(x) for x in operands if type(x)._dispatches)
+    types = dict.fromkeys(type(x) for x in operands if type(x)._watch is not None)
     with watching.rewatched():
         if not types or (not subclasses.are_off and any(map(answers, types))):  # their __torch_function__ comes first
             return function(*args, **kwargs)
@@ -99,15 +89,13 @@ def make_wrapper(
 ) -> T:
     """Return a tensor of a subclass that has a size, a dtype and a device, and no memory: its ops are dispatched.
 
-    Raises: ArgumentTypeError for a class without `__torch_dispatch__`; UnsupportedError for another layout or memory
-        format, pinned memory, and policies by which PyTorch asks the class for sizes, strides or the device.
+    Raises: UnsupportedError for another layout or memory format, pinned memory, and policies by which PyTorch asks the
+        class for sizes, strides or the device.
     """
     options = policies | {"memory_format": memory_format, "pin_memory": pin_memory}
     given = [name for name, value in options.items() if value] + (["layout"] if layout is not strided else [])
     if given:
         raise UnsupportedError(f"_make_wrapper_subclass: {', '.join(given)}", hint="define a property of the class")
-    if not cls._dispatches:
-        raise ArgumentTypeError(f"_make_wrapper_subclass: {cls.__name__} must define __torch_dispatch__")
     kind = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     wrapper = cls._rebuild(meta.empty(tuple(size), kind.storage), requires_grad)
     own = wrapper.__dict__
@@ -138,12 +126,20 @@ def detached(tensor: Tensor) -> Any:
 
 
 def prepare(cls: type[Tensor]) -> None:
-    """Let the tensors of a class that defines `__torch_dispatch__` dispatch."""
-    cls._dispatches = True
-    cls.device = property(device_of_wrapper)  # type: ignore[method-assign,assignment]
-    cls.is_cpu = property(lambda self: self.device.type == "cpu")  # type: ignore[method-assign,assignment]
-    cls.is_cuda = property(lambda self: self.device.type == "cuda")  # type: ignore[method-assign,assignment]
-    cls.is_meta = property(lambda self: self.device.type == "meta")  # type: ignore[method-assign,assignment]
-    cls.detach = detached  # type: ignore[method-assign,assignment]
-    cls.stride = stride_of_wrapper  # type: ignore[method-assign,assignment]
-    cls.storage_offset = lambda self: self.__dict__.get("_offset", 0)  # type: ignore[method-assign]
+    """Let the tensors of a class that defines `__torch_dispatch__` dispatch. What the class defines itself stays."""
+    cls._watch = staticmethod(watch)
+    cls._make_wrapper = classmethod(make_wrapper)  # type: ignore[assignment,arg-type]
+    for name, value in _OF_WRAPPERS.items():
+        if getattr(cls, name) is getattr(Tensor, name):
+            setattr(cls, name, value)
+
+
+_OF_WRAPPERS: dict[str, Any] = {
+    "detach": detached,
+    "device": property(device_of_wrapper),
+    "is_cpu": property(lambda self: self.device.type == "cpu"),
+    "is_cuda": property(lambda self: self.device.type == "cuda"),
+    "is_meta": property(lambda self: self.device.type == "meta"),
+    "storage_offset": lambda self: self.__dict__.get("_offset", 0),
+    "stride": stride_of_wrapper,
+}

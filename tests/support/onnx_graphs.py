@@ -61,7 +61,7 @@ def file_of(
 
 
 def loaded(
-    nodes: Sequence[NodeProto], inputs: Sequence[ValueInfoProto], weights: Mapping[str, Any]
+    nodes: Sequence[NodeProto], inputs: Sequence[ValueInfoProto], weights: Mapping[str, Any], **options: Any
 ) -> tl.onnx.OnnxModule:
-    """Return the module of a file with the output y."""
-    return tl.onnx.load(file_of(nodes, inputs, weights))
+    """Return the module of a file with the output y, loaded with options of `tl.onnx.load`."""
+    return tl.onnx.load(file_of(nodes, inputs, weights), **options)

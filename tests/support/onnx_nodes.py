@@ -54,6 +54,7 @@ def check_node(
     domain: str = "com.microsoft",
     weights: Sequence[int] = (),
     distance: float | None = None,
+    approximate: bool = False,
     rtol: float = 1e-5,
     atol: float = 1e-6,
     **attributes: Any,
@@ -63,6 +64,7 @@ def check_node(
     Args:
         compared: the numbers of the outputs that are compared; by default all.
         distance: compare the norm of the difference with that of the output, instead of each element.
+        approximate: of `tl.onnx.load`.
     """
     content = node_model(name, inputs, outputs, domain, attributes, weights)
     options = onnxruntime.SessionOptions()
@@ -70,8 +72,9 @@ def check_node(
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     feeds = {f"x{i}": each for i, each in enumerate(inputs) if each is not None and i not in weights}
     expected = session.run(None, feeds)
+    model = tl.onnx.load(content, approximate=approximate)
     with tl.no_grad():
-        results = tl.onnx.load(content)(*(each if each.dtype == object else tl.tensor(each) for each in feeds.values()))
+        results = model(*(each if each.dtype == object else tl.tensor(each) for each in feeds.values()))
     results = results if isinstance(results, tuple) else (results,)
     assert len(results) == len(expected)
     for i in range(outputs) if compared is None else compared:

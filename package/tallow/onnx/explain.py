@@ -10,6 +10,7 @@ from tallow.fx.node import Node
 WORDS = {
     "scalars": "constants that are numbers in the code",
     "convolution": "batch normalizations folded into convolutions",
+    "dynamic": "products of quantized inputs on the kernels for quantized weights, which round by blocks",
     "quantized": "products on the kernels for quantized weights",
     "indexing": "slices at known indices",
     "weights": "weights computed from others",

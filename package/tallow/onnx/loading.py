@@ -100,7 +100,12 @@ class OnnxModule(GraphModule):
 
 
 def load(
-    source: ModelSource, *, revision: str | None = None, token: str | None = None, max_trips: int | None = None
+    source: ModelSource,
+    *,
+    revision: str | None = None,
+    token: str | None = None,
+    max_trips: int | None = None,
+    approximate: bool = False,
 ) -> OnnxModule:
     """Load a model from an ONNX file, in eval mode, to the default device.
 
@@ -109,6 +114,9 @@ def load(
             Hub, which is downloaded once. Files of external data are looked for in the folder of the model alone.
         revision, token: of the Hub, as in `tallow.hub.local_model`.
         max_trips: the most iterations of a Loop; one that goes on raises an error. None allows what the file asks for.
+        approximate: run products of inputs that the file quantizes by their range (DynamicQuantizeLinear) on the
+            kernels for blocks. They are several times as fast, and round each 32 elements of the input by a scale of
+            their own, so the results are not the exact integers of the file, though as close to those of floats.
 
     Raises:  CheckpointError if the file is truncated or malformed; UnsupportedError that lists the operators that are
              not supported, with counts; OSError if it cannot be read; HubError
@@ -125,7 +133,7 @@ def load(
         raise ArgumentError("onnx.load: revision and token are for models on the Hub", hint="leave them out")
     opened = open_source(_content(source))
     model = read_model(opened)
-    return module_of(model, _files_of(source), opened.name, max_trips)
+    return module_of(model, _files_of(source), opened.name, max_trips, approximate)
 
 
 def _files_of(source: ModelSource) -> ExternalFiles:
@@ -145,10 +153,13 @@ def _content(source: ModelSource) -> Source:
     return data
 
 
-def module_of(model: ModelProto, files: ExternalFiles, name: str, max_trips: int | None = None) -> OnnxModule:
+def module_of(
+    model: ModelProto, files: ExternalFiles, name: str, max_trips: int | None = None, approximate: bool = False
+) -> OnnxModule:
     """Return the module of a file's messages; raises as `load`."""
     with CPU:  # arrays of the file lie there, and operators compute with them
         module = _built(Program(model, files, name, max_trips))
+        module.meta["passes"] = clean(module, approximate)
     if (place := get_default_device()) != CPU:
         module.to(place)
     return module
@@ -167,5 +178,4 @@ def _built(program: Program) -> OnnxModule:
     module.input_names = tuple(info.name for info in inputs_of(graph))
     module.output_names = tuple(info.name for info in graph.output)
     module.eval()
-    module.meta["passes"] = clean(module)
     return module

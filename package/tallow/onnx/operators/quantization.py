@@ -18,6 +18,7 @@ from tallow.onnx.operators.element_types import BITS, dtype_of, element_type_of,
 from tallow.onnx.operators.registry import operator
 
 UINT8 = 2  # the element type of results that nothing else determines
+EXACT_TERMS = 258  # · 255 · 255 < 2^24
 
 
 def spread(values: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
@@ -101,16 +102,32 @@ def dynamic_quantize_linear(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _product(a: Tensor, a_zero_point: Tensor | None, b: Tensor, b_zero_point: Tensor | None) -> Tensor:
-    """Multiply matrices of eight-bit integers exactly; zero points are one number, one per row of a or column of b."""
-    left = shifted(a, a_zero_point, -2 if a.dim() > 1 else -1)
-    right = shifted(b, b_zero_point, -1)
-    exact = _exact(b.shape[-2] if b.dim() > 1 else b.shape[0])
-    return tl.matmul(left.to(exact), right.to(exact)).to(tl.float64)
+    """Multiply matrices of eight-bit integers exactly; zero points are one number, one per row of a or column of b.
+
+    BLAS computes products of floats alone; float32 holds sums of EXACT_TERMS products.
+
+    Dtypes:  float32 with the integers of one such sum, otherwise float64
+    """
+    left = _shifted_bytes(a, a_zero_point, -2 if a.dim() > 1 else -1)
+    right = _shifted_bytes(b, b_zero_point, -1)
+    rows = -2 if b.dim() > 1 else 0
+    terms = b.shape[rows]
+    if terms <= EXACT_TERMS:
+        return tl.matmul(left, right)
+    parts = [(start, min(EXACT_TERMS, terms - start)) for start in range(0, terms, EXACT_TERMS)]
+    sums = [tl.matmul(left.narrow(-1, *part), right.narrow(rows, *part)) for part in parts]
+    return sum((each.to(tl.float64) for each in sums[1:]), sums[0].to(tl.float64))
+
+
+def _shifted_bytes(x: Tensor, zero_point: Tensor | None, axis: int) -> Tensor:
+    """Return x - zero_point in float32."""
+    wide = x.to(tl.float32)
+    return wide if zero_point is None else wide - spread(zero_point, x, axis, 0).to(tl.float32)
 
 
 def _exact(terms: int) -> tl.dtype:
     """Return the floats, whose products BLAS computes, that hold sums of products of eight bits exactly."""
-    return tl.float32 if terms * 255 * 255 < 2**24 else tl.float64
+    return tl.float32 if terms <= EXACT_TERMS else tl.float64
 
 
 @operator("MatMulInteger", since=10, whole=True)

@@ -15,7 +15,7 @@ from tallow.onnx.passes.indexing import indexing
 from tallow.onnx.passes.linear import linear
 from tallow.onnx.passes.matching import SHARED
 from tallow.onnx.passes.normalization import normalization
-from tallow.onnx.passes.quantized import quantized
+from tallow.onnx.passes.quantized import dynamic, quantized
 from tallow.onnx.passes.scalars import scalars
 from tallow.onnx.passes.weights import weights
 
@@ -33,14 +33,19 @@ PASSES: tuple[Callable[[GraphModule], int], ...] = (
 )
 
 
-def clean(module: GraphModule) -> dict[str, int]:
-    """Run all passes over a graph and the graphs of its nodes.  Returns: name of a pass -> what it changed"""
+def clean(module: GraphModule, approximate: bool = False) -> dict[str, int]:
+    """Run the passes over a graph and the graphs of its nodes.
+
+    Args:     approximate: also those that change how quantized products round
+    Returns:  name of a pass -> what it changed
+    """
+    passes = (dynamic, *PASSES) if approximate else PASSES
     counts: dict[str, int] = {}
     graphs = [each for each in module.modules() if isinstance(each, GraphModule)]
     readers = Counter(id(tensor) for each in graphs for tensor in _read_by(each))
     for each in graphs:
         each.meta[SHARED] = {tensor for tensor, count in readers.items() if count > 1}
-        for run in PASSES:
+        for run in passes:
             counts[run.__name__] = counts.get(run.__name__, 0) + run(each)
         del each.meta[SHARED]
         _drop_unused(each)

@@ -1,10 +1,14 @@
 """Run products with quantized weights on the kernels for blocks: the weights stay as narrow as in the file.
 
-    DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by both scales    becomes    blocks(x) * weight_scale
-    MatMulNBits, DynamicQuantizeMatMul, MatMulIntegerToFloat                become     blocks(x)
+    MatMulNBits    becomes    blocks(x)
 
-The kernels round each 32 elements of a row of the input to int8 by a scale of their own, where the file has one scale
-for all rows: results are as close to those of floats, or closer. Scales of blocks are rounded to float16.
+and, if the caller of `load` allows another rounding of inputs that the file quantizes,
+
+    DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul by both scales    becomes    blocks(x) * weight_scale
+    DynamicQuantizeMatMul, MatMulIntegerToFloat                             become     blocks(x)
+
+The kernels round each 32 elements of a row of the input to int8 by a scale of their own, where such a file has one
+scale for all rows: results are as close to those of floats, or closer. Scales of blocks are rounded to float16.
 """
 
 from __future__ import annotations
@@ -37,16 +41,26 @@ from tallow.onnx.operators.quantization import dynamic_quantize_linear, matmul_i
 from tallow.onnx.passes.matching import name_of
 
 Array = np.ndarray[Any, Any]
+Rules = dict[Any, Callable[[GraphModule, Node], tuple[Node, Node] | None]]
 IN_A_BLOCK = 32
 SMALLEST_SCALE = 2.0**-14  # below it float16 has fewer digits
 EXACT = (1, 2, 3)  # values of accuracy_level: the products are of floats
 
 
 def quantized(module: GraphModule) -> int:
-    """Replace the products; return how many there were."""
+    """Replace the products of floats with quantized weights; return how many there were."""
+    return _replaced(module, {matmul_nbits: _matmul_nbits})
+
+
+def dynamic(module: GraphModule) -> int:
+    """Replace the products of inputs that the file quantizes by their range; return how many there were."""
+    return _replaced(module, DYNAMIC)
+
+
+def _replaced(module: GraphModule, rules: Rules) -> int:
     count = 0
     for node in module.graph.nodes:
-        if node.op == "call_function" and (rule := RULES.get(node.target)) is not None:
+        if node.op == "call_function" and (rule := rules.get(node.target)) is not None:
             with module.graph.inserting_before(node):
                 new = rule(module, node)
             if new is not None:
@@ -201,9 +215,8 @@ def _with_shifts(codes: Array, scales: Array, middle: Array, size: int) -> Block
     return BlockMatrix(records.view(np.uint8).reshape(rows, -1), "Q4_1")
 
 
-RULES: dict[Any, Callable[[GraphModule, Node], tuple[Node, Node] | None]] = {
+DYNAMIC: Rules = {
     matmul_integer: _matmul_integer,
     matmul_integer_to_float: _matmul_integer_to_float,
     dynamic_quantize_matmul: _dynamic_quantize_matmul,
-    matmul_nbits: _matmul_nbits,
 }

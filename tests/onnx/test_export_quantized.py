@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from tallow import nn
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
 from tallow.nn.quantization import BlockConfig, Int4WeightOnlyConfig, Int8WeightOnlyConfig, quantize_
+from tallow.onnx.summary import contents
 
 pytest.importorskip("onnx", reason="onnx, which checks the files, is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime, the reference of these tests, is not installed")
@@ -73,3 +75,16 @@ def test_a_table_is_read_by_blocks(format: str) -> None:
     assert [n.op_type for n in program.model_proto.graph.node] == ["GatherBlockQuantized"]
     (got,) = runs.session(file).run(None, {program.model_proto.graph.input[0].name: ids.numpy()})
     np.testing.assert_array_equal(got, table(ids).numpy())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_onnxruntime_finds_the_products_that_it_can_quantize(tmp_path: Path) -> None:
+    from onnxruntime.quantization import quantize_dynamic
+
+    model, x = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 8)), tl.randn(2, 4, 64)
+    path, small = tmp_path / "net.onnx", tmp_path / "small.onnx"
+    tl.onnx.export(model, (x,), path)
+    quantize_dynamic(path, small)
+    loaded = tl.onnx.load(small)
+    assert contents(str(small)).operators["MatMulInteger"] == 2
+    tl.testing.assert_close(loaded(x), model(x), rtol=0.05, atol=0.05)

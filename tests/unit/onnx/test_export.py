@@ -145,20 +145,77 @@ def test_the_mode_is_evaluation_and_is_put_back() -> None:
     assert model[0].num_batches_tracked == 0
 
 
-def test_tied_weights_are_one_tensor() -> None:
-    class Tied(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.table = nn.Embedding(5, 4)
-            self.head = nn.Linear(4, 5, bias=False)
-            self.head.weight = self.table.weight
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(5, 4)
+        self.head = nn.Linear(4, 5, bias=False)
+        self.head.weight = self.table.weight
 
-        def forward(self, ids: tl.Tensor) -> tl.Tensor:
-            return self.head(self.table(ids))
+    def forward(self, ids: tl.Tensor) -> tl.Tensor:
+        return self.head(self.table(ids))
 
-    graph = read_model(written(Tied(), tl.tensor([1, 2]))).graph
+
+def weights(file: bytes) -> dict[str, list[int]]:
+    graph = read_model(file).graph
     assert graph is not None
-    assert [t.name for t in graph.initializer] == ["table.weight"]
+    return {t.name: list(t.dims) for t in graph.initializer if not t.name.startswith("constant")}
+
+
+@pytest.mark.parametrize("ids", [tl.tensor([1, 2]), tl.tensor([[1, 2]])], ids=["rows", "batch"])
+def test_tied_weights_are_one_tensor(ids: tl.Tensor) -> None:
+    file = written(Tied(), ids)
+    assert weights(file) == {"table.weight": [5, 4]}
+    assert ("Transpose" in operators(file)) == (ids.ndim == 2)
+
+
+def test_weights_of_products_are_stored_as_these_read_them() -> None:
+    model, x = mlp(), tl.randn(2, 4, 3)
+    file = written(model, x)
+    assert operators(file) == ["MatMul", "Add", "Relu", "MatMul", "Add"]
+    assert weights(file) == {"0.weight": [3, 8], "0.bias": [8], "2.weight": [8, 2], "2.bias": [2]}
+    loaded = tl.onnx.load(file)
+    tl.testing.assert_close(loaded(x), model(x))
+    shapes = [tuple(p.shape) for p in loaded.parameters() if p.ndim == 2]
+    assert sorted(shapes) == [(2, 8), (8, 3)]
+
+
+def test_a_weight_that_is_an_output_too_stays_as_it_is() -> None:
+    layer = nn.Linear(3, 2, bias=False)
+    layer.forward = lambda x: (nn.functional.linear(x, layer.weight), layer.weight.T)  # type: ignore[method-assign]
+    x = tl.randn(2, 4, 3)
+    file = written(layer, x)
+    assert weights(file) == {"weight": [2, 3]}
+    y, turned = tl.onnx.load(file)(x)
+    tl.testing.assert_close(y, x @ layer.weight.T)
+    tl.testing.assert_close(turned, layer.weight.T)
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.LSTM, nn.GRU])
+def test_recurrent_layers_keep_the_names_of_their_weights(kind: type[nn.Module]) -> None:
+    names = weights(written(kind(3, 4), tl.randn(5, 2, 3)))
+    assert {*names} == {"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"}
+    assert len(names["weight_ih_l0"]) == 3
+
+
+def test_names_may_be_those_of_other_values() -> None:
+    model = Function(lambda a, b: tl.tanh(a - b).exp())
+    names = [v.name for v in read_model(written(model, tl.ones(2), tl.zeros(2))).graph.input]  # type: ignore[union-attr]
+    file = written(model, tl.ones(2), tl.zeros(2), input_names=names[::-1], output_names=["tanh"])
+    graph = read_model(file).graph
+    assert graph is not None
+    assert [v.name for v in graph.input] == names[::-1]
+    assert [v.name for v in graph.output] == ["tanh"]
+    result = tl.onnx.load(file)(**{names[1]: tl.ones(2), names[0]: tl.zeros(2)})
+    tl.testing.assert_close(result, tl.tanh(tl.ones(2)).exp())
+
+
+@pytest.mark.parametrize(
+    "options", [{"input_names": ["x", "x"]}, {"output_names": ["args_0"]}, {"input_names": ["args_1"]}]
+)
+def test_two_inputs_or_outputs_have_no_name_in_common(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match="one name"):
+        written(Function(lambda a, b: a + b), tl.ones(2), tl.ones(2), **options)
 
 
 def test_an_input_that_is_an_output_is_copied() -> None:

@@ -15,7 +15,6 @@ from tallow.errors import UnsupportedError
 from tallow.fx.node import Node
 
 Array = np.ndarray[Any, Any]
-Size = "int | Value"
 BOOLEAN = frozenset(
     ["Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"]
 )
@@ -32,6 +31,7 @@ class Value:
         shape: its sizes, None for one that varies; None as a whole if the builder was not told.
         array: the elements of a constant or of a parameter; None if the graph computes it.
         is_constant: `array` never changes: it is no parameter.
+        source: the name of the parameter that `array` holds in another arrangement.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Value:
     shape: tuple[int | None, ...] | None = None
     array: Array | None = None
     is_constant: bool = False
+    source: str | None = None
 
     @property
     def ndim(self) -> int:
@@ -118,6 +119,12 @@ class Builder:
     def initializer(self, name: str, array: Array, dtype: dtypes.dtype) -> Value:
         """Return a parameter, or another tensor of the module."""
         value = Value(self.unique(name), dtype, tuple(array.shape), array)
+        self.initializers[value.name] = value
+        return value
+
+    def rearranged(self, weight: Value, array: Array) -> Value:
+        """Return a parameter in another arrangement; it gets the name of the first unless that is used as well."""
+        value = Value(self.unique(weight.name), weight.dtype, tuple(array.shape), array, source=weight.name)
         self.initializers[value.name] = value
         return value
 

@@ -35,7 +35,7 @@ def _(g: Builder, input: Value, other: Value) -> Value:
 
 @exports("linear")
 def _(g: Builder, input: Value, weight: Value, bias: Value | None = None) -> Value:
-    """Return x Wᵀ + b: a Gemm for rows; else a MatMul with the transposed weight, which runtimes fold."""
+    """Return x Wᵀ + b: a Gemm for rows; else a MatMul with the transposed weight, see `layouts`."""
     if input.ndim == 2 and weight.ndim == 2 and input.dtype.is_floating_point:
         return g.op("Gemm", input, weight, bias, transB=1)
     turned = g.transpose(weight, [1, 0]) if weight.ndim == 2 else weight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +20,7 @@ from tallow.io.atomic import atomic_write
 from tallow.onnx.exporters.builder import Call, Value
 from tallow.onnx.exporters.conversion import Conversion
 from tallow.onnx.exporters.dynamic import Axes, places_of
+from tallow.onnx.exporters.layouts import transposed
 from tallow.onnx.loading import load
 from tallow.onnx.protobuf import (
     EXTERNAL,
@@ -177,10 +178,11 @@ class _Messages:
     ) -> None:
         self.conversion, self.g, self.axes = conversion, conversion.g, axes
         self.results = self._results()
-        self.names: dict[str, str] = {}  # of values -> in the file
-        self._name_inputs(list(input_names or ()))
-        self.outputs = self._name_outputs(list(output_names or ()))
-        known = {*self.names.values(), *self.outputs, *(value.name for value in conversion.inputs)}
+        wanted = self._named_inputs(list(input_names or ()))
+        self.outputs = self._named_outputs(list(output_names or ()), wanted)
+        self.names = self._names(wanted)  # of values -> in the file
+        known = {self._name(value.name) for value in (*self.outputs, *conversion.inputs)}
+        known |= {value.name for value in conversion.inputs}
         if unknown := [name for name in axes if name not in known]:
             raise ArgumentError(f"onnx.export: dynamic_axes: no input or output is called {unknown[0]!r:.80}")
 
@@ -201,44 +203,38 @@ class _Messages:
             raise ArgumentError("onnx.export: the module returns no tensor")
         return found
 
-    def _name_inputs(self, given: list[str]) -> None:
+    def _named_inputs(self, given: list[str]) -> dict[str, str]:
         inputs = self.conversion.inputs
         if len(given) > len(inputs):
             raise ArgumentError(f"onnx.export: {len(given)} input_names for {len(inputs)} inputs")
-        self._check_distinct(given)
-        for value, name in zip(inputs, given, strict=False):
-            self._rename(value.name, name)
+        return {value.name: name for value, name in zip(inputs, given, strict=False)}
 
-    def _name_outputs(self, given: list[str]) -> list[str]:
-        """Return the names of the outputs. A value that is no output of a node, or is two outputs, gets a copy."""
+    def _named_outputs(self, given: list[str], wanted: dict[str, str]) -> list[Value]:
+        """Return the outputs, and add their names. One that is no output of a node, or is two outputs, gets a copy."""
         if len(given) > len(self.results):
             raise ArgumentError(f"onnx.export: {len(given)} output_names for {len(self.results)} outputs")
-        self._check_distinct(given)
         computed = {name for call in self.g.calls for name in call.outputs}
         used: set[str] = set()
-        outputs: list[str] = []
-        for i, (_, value) in enumerate(self.results):
+        outputs: list[Value] = []
+        for _, value in self.results:
             if value.name not in computed or value.name in used:
                 value = self.g.op("Identity", value)
             used.add(value.name)
-            if i < len(given):
-                self._rename(value.name, given[i])
-            outputs.append(self.names.get(value.name, value.name))
+            outputs.append(value)
+        wanted |= {value.name: name for value, name in zip(outputs, given, strict=False)}
         return outputs
 
-    def _check_distinct(self, names: list[str]) -> None:
-        if len(set(names)) < len(names):
-            raise ArgumentError(f"onnx.export: two inputs or outputs have one name: {names}")
+    def _names(self, wanted: dict[str, str]) -> dict[str, str]:
+        """Return the names that were asked for, and new ones for values in between that had these.
 
-    def _rename(self, old: str, new: str) -> None:
-        """Give a value another name; who had that name before gets one that is free."""
-        if old == new:
-            return
-        if new in self.names.values():
-            raise ArgumentError(f"onnx.export: two values have the name {new!r:.80}")
-        if new in self.g.taken:
-            self.names[new] = self.g.unique(new)
-        self.names[old] = new
+        Raises: ArgumentError for two inputs or outputs of one name
+        """
+        given = set(wanted.values())
+        clashes = {name for name in given if name in self.g.taken and name not in wanted}
+        if len(given) < len(wanted) or clashes & {value.name for value in self.conversion.inputs}:
+            raise ArgumentError(f"onnx.export: two inputs or outputs have one name: {[*wanted.values()]!s:.200}")
+        self.g.taken |= given
+        return wanted | {name: self.g.unique(name) for name in sorted(clashes)}
 
     # ----------------------------------------------------------------------------------------------------- messages
 
@@ -252,21 +248,25 @@ class _Messages:
         )  # fmt: skip
 
     def _graph(self) -> GraphProto:
-        calls = self._used()
+        outputs = {value.name for value in self.outputs}
+        calls, stored = transposed(self._used(outputs), self.g.initializers, outputs)
         needed = {name for call in calls for name in call.inputs}
-        weights = [v for v in self.g.initializers.values() if v.name in needed]
-        names = {name: self.names.get(name, name) for name in needed}
-        program = self.conversion.program
-        inputs = [
-            _declaration(self._name(v.name), DATA_TYPES[v.dtype], self._dims(self._name(v.name), n, 0))
-            for v, n in ((v, v.name) for v in self.conversion.inputs)
-        ]
-        outputs = [
-            self._output(name, node, value) for name, (node, value) in zip(self.outputs, self.results, strict=True)
-        ]
+        weights = [value for value in stored.values() if value.name in needed]
+        for value in weights:
+            if value.source is not None and value.source not in needed:
+                needed.add(value.source)
+                self.names[value.name] = self._name(value.source)
         return GraphProto(
-            node=[self._node(call) for call in calls], name=type(program.graph_module).__name__,
-            initializer=[tensor_proto(wrap(v.array), names[v.name]) for v in weights], input=inputs, output=outputs,
+            node=[self._node(call) for call in calls], name=type(self.conversion.program.graph_module).__name__,
+            initializer=[tensor_proto(wrap(v.array), self._name(v.name)) for v in weights],
+            input=[
+                _declaration(self._name(v.name), DATA_TYPES[v.dtype], self._dims(self._name(v.name), v.name, 0))
+                for v in self.conversion.inputs
+            ],
+            output=[
+                self._output(self._name(value.name), node, known)
+                for value, (node, known) in zip(self.outputs, self.results, strict=True)
+            ],
         )  # fmt: skip
 
     def _output(self, name: str, node: str, value: Value) -> ValueInfoProto:
@@ -288,11 +288,9 @@ class _Messages:
                 names.append(own.get(dim) or self.conversion.dims.get(pair) or f"{name}_dim_{dim}")
         return names
 
-    def _used(self) -> list[Call]:
+    def _used(self, outputs: Collection[str]) -> list[Call]:
         """Return the nodes that outputs depend on, in order."""
-        needed = {value.name for _, value in self.results}
-        by_name = {self.names.get(n, n): n for call in self.g.calls for n in call.outputs}
-        needed |= {by_name[name] for name in self.outputs}
+        needed = set(outputs)
         found: list[Call] = []
         for call in reversed(self.g.calls):
             if needed.intersection(call.outputs):

@@ -38,7 +38,7 @@ def _ordered(g: Builder, weight: Value, order: Sequence[int]) -> Value:
     if weight.array is not None:
         parts = np.split(weight.array, gates)
         moved = np.ascontiguousarray(np.concatenate([parts[i] for i in order])[None])
-        return g.initializer(weight.name + "_onnx", moved, weight.dtype)
+        return g.rearranged(weight, moved)
     if gates == 1:
         return g.op("Unsqueeze", weight, [0])
     parts = g.op("Split", weight, axis=0, num_outputs=gates, outputs=gates)

@@ -355,3 +355,16 @@ def test_parameters_on_meta_as_accelerate_makes_them(m: Any) -> None:
     assert {p.device.type for p in layer.parameters()} == {"meta"}
     with pytest.raises(TypeError, match="unexpected"):
         m.nn.Parameter(m.ones(2), unknown=1)
+
+
+def test_an_error_of_an_argument_that_answers_is_its_own(m: Any) -> None:
+    class Refusing:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            raise ValueError("of the class")
+
+    for function in (m.std, m.nn.functional.cross_entropy, m.nn.functional.cosine_similarity):
+        with pytest.raises(ValueError, match="of the class"):
+            function(Refusing(), Refusing())
+    with pytest.raises(ValueError, match="of the class"):
+        m.tile(Refusing(), (2,))

@@ -106,13 +106,13 @@ def _accept_numpy_keywords(function: F, checked: bool = False) -> F:
             if takes_out or (out := kwargs.pop("out", None)) is None:
                 return function(*args, **kwargs)
             return write_out(out, function(*args, **kwargs), function.__name__)
-        except Exception:
+        except Exception as error:
             try:
                 return after_failure(renaming, args, kwargs)
-            except TypeError:
-                raise
-            except Exception:  # of an argument of the wrong type, PyTorch says so first
-                _check_types(renaming, _types_of(renaming), own, args, kwargs)
+            except Exception as final:
+                # Of an argument of the wrong type, PyTorch says so first. An argument that answers has its own error.
+                if final is error and not isinstance(error, TypeError):
+                    _check_types(renaming, _types_of(renaming), own, args, kwargs)
                 raise
 
     return renaming  # type: ignore[return-value]

@@ -311,6 +311,17 @@ def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     return shape
 
 
+def given_once(sizes: tuple[Any, ...], size: Any, function: str, name: str = "size") -> tuple[Any, ...]:
+    """Return the size of zeros(2, 3) or zeros(size=(2, 3)).  Raises: ArgumentTypeError for both or neither"""
+    if size is None:
+        if not sizes:
+            raise ArgumentTypeError(f"{function}: missing argument '{name}'")
+        return sizes
+    if sizes:
+        raise ArgumentTypeError(f"{function}: got {sizes} and {name}={size}", hint=f"pass {name} once")
+    return (size,)
+
+
 def allocation_error(shape: tuple[int, ...], d: dtypes.dtype, error: Exception) -> TallowError:
     """Return the error for an array that NumPy cannot allocate, for lack of memory or because the size is too large."""
     kind = OutOfMemoryError if isinstance(error, MemoryError) else ShapeError
@@ -346,7 +357,7 @@ def zeros(
     *sizes: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor of zeros."""
-    return filled(as_size(sizes or (size,), "zeros"), 0, default_or(dtype), device, requires_grad)
+    return filled(as_size(given_once(sizes, size, "zeros"), "zeros"), 0, default_or(dtype), device, requires_grad)
 
 
 @public("tl")
@@ -355,7 +366,7 @@ def ones(
     *sizes: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor of ones."""
-    return filled(as_size(sizes or (size,), "ones"), 1, default_or(dtype), device, requires_grad)
+    return filled(as_size(given_once(sizes, size, "ones"), "ones"), 1, default_or(dtype), device, requires_grad)
 
 
 @public("tl")
@@ -369,7 +380,7 @@ def empty(
     memory_format: memory_format = contiguous_format,
 ) -> Tensor:
     """Create a tensor with uninitialised memory."""
-    shape = as_size(sizes or (size,), "empty")
+    shape = as_size(given_once(sizes, size, "empty"), "empty")
     if memory_format is contiguous_format:
         return filled(shape, None, default_or(dtype), device, requires_grad)
     if memory_format is preserve_format:

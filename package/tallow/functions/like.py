@@ -7,7 +7,7 @@ from typing import Any
 
 from tallow import devices, dtypes
 from tallow.core import creation
-from tallow.core.creation import Device, Dtype, Number, as_size, empty_strided, filled, number
+from tallow.core.creation import Device, Dtype, Number, as_size, empty_strided, filled, given_once, number
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
@@ -92,28 +92,43 @@ def _new(
 @public("Tensor")
 @creates
 def new_zeros(
-    input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    input: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Create zeros with the dtype and device of the tensor."""
-    return _new(input, as_size(sizes or (size,), "new_zeros"), 0, dtype, device, requires_grad)
+    return _new(input, as_size(given_once(sizes, size, "new_zeros"), "new_zeros"), 0, dtype, device, requires_grad)
 
 
 @public("Tensor")
 @creates
 def new_ones(
-    input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    input: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Create ones with the dtype and device of the tensor."""
-    return _new(input, as_size(sizes or (size,), "new_ones"), 1, dtype, device, requires_grad)
+    return _new(input, as_size(given_once(sizes, size, "new_ones"), "new_ones"), 1, dtype, device, requires_grad)
 
 
 @public("Tensor")
 @creates
 def new_empty(
-    input: Tensor, *sizes: Any, size: Any = (), dtype: Dtype = None, device: Device = None, requires_grad: bool = False
+    input: Tensor,
+    *sizes: Any,
+    size: Any = None,
+    dtype: Dtype = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
-    return _new(input, as_size(sizes or (size,), "new_empty"), None, dtype, device, requires_grad)
+    return _new(input, as_size(given_once(sizes, size, "new_empty"), "new_empty"), None, dtype, device, requires_grad)
 
 
 @public("Tensor")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.core.creation import Device, Dtype, as_size, default_or, int64_or, number, place
+from tallow.core.creation import Device, Dtype, as_size, default_or, given_once, int64_or, number, place
 from tallow.core.factories import creates
 from tallow.core.overrides import overridable
 from tallow.core.public_api import public
@@ -76,7 +76,7 @@ def rand(
 ) -> Tensor:
     """Draw from the uniform distribution on [0, 1)."""
     d = _float_dtype("rand", default_or(dtype), or_complex=True)
-    return place(_uniform(generator, as_size(sizes or (size,), "rand"), d), d, device, requires_grad)
+    return place(_uniform(generator, as_size(given_once(sizes, size, "rand"), "rand"), d), d, device, requires_grad)
 
 
 @public("tl")
@@ -91,7 +91,7 @@ def randn(
 ) -> Tensor:
     """Draw from the standard normal distribution."""
     d = _float_dtype("randn", default_or(dtype), or_complex=True)
-    return place(_normal(generator, as_size(sizes or (size,), "randn"), d), d, device, requires_grad)
+    return place(_normal(generator, as_size(given_once(sizes, size, "randn"), "randn"), d), d, device, requires_grad)
 
 
 @public("tl")

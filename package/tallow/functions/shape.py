@@ -9,6 +9,7 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.core.apply import apply
+from tallow.core.creation import given_once
 from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.size import Size
@@ -67,9 +68,8 @@ def sum_to_size(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     Dtypes:  the input's where no dim is summed; else that of `sum`, and so for a size without dims
     Raises:  ShapeError if it would not be
     """
-    if not sizes and size is None:
-        raise ArgumentTypeError("sum_to_size: missing argument 'size'")
-    target = as_ints(sizes[0] if len(sizes) == 1 else sizes or size, "sum_to_size")
+    sizes = given_once(sizes, size, "sum_to_size")
+    target = as_ints(sizes[0] if len(sizes) == 1 else sizes, "sum_to_size")
     lead = input.ndim - len(target)
     if lead < 0 or any(n not in (1, m) for n, m in zip(target, input.shape[lead:], strict=True)):
         raise ShapeError(f"sum_to_size: {list(target)} is not expandable to {list(input.shape)}")
@@ -160,15 +160,15 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
 
 @public("tl", name="tile")
 def _tiled(input: Tensor, dims: Sequence[int]) -> Tensor:
+    """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
     return tile(input, _as_listed(dims, "tile"))
 
 
 @public("Tensor")
 def tile(input: Tensor, *repeats: Any, dims: Any = None) -> Tensor:
     """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
-    if not repeats and dims is None:
-        raise ArgumentTypeError("tile: missing argument 'dims'")
-    counts = as_ints(repeats[0] if len(repeats) == 1 else repeats or dims, "tile")
+    repeats = given_once(repeats, dims, "tile", "dims")
+    counts = as_ints(repeats[0] if len(repeats) == 1 else repeats, "tile")
     return apply(repeat, input, (1,) * (input.ndim - len(counts)) + counts)
 
 
@@ -275,13 +275,14 @@ def _as_listed(sizes: Any, name: str) -> Any:
 
 @public("tl", name="broadcast_to")
 def _broadcast(input: Tensor, size: Sequence[int]) -> Tensor:
+    """Return a view, expanded to a size; see `expand`."""
     return broadcast_to(input, _as_listed(size, "broadcast_to"))
 
 
 @public("Tensor")
-def broadcast_to(input: Tensor, *sizes: Any, size: Any = ()) -> Tensor:
+def broadcast_to(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """Return a view, expanded to a size; see `expand`."""
-    return apply(ops.expand, input, *(sizes or (size,)))
+    return apply(ops.expand, input, *given_once(sizes, size, "broadcast_to"))
 
 
 @public("tl")

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from tallow import devices, dtypes
-from tallow.core.creation import Device, Dtype, empty
+from tallow.core.creation import Device, Dtype, empty, given_once
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.size import Size
@@ -360,7 +360,7 @@ def _laid_over(
 
 
 @public("Tensor_")
-def resize_(input: Tensor, *sizes: Any, size: Any = (), memory_format: MemoryFormat | None = None) -> Tensor:
+def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: MemoryFormat | None = None) -> Tensor:
     """Change the shape, row-major over the same memory. Elements beyond the memory are not initialised.
 
     Raises: GraphError for a tensor that requires grad, UnsupportedError for another memory format.
@@ -369,7 +369,8 @@ def resize_(input: Tensor, *sizes: Any, size: Any = (), memory_format: MemoryFor
         raise UnsupportedError(f"resize_: {memory_format}", hint="call contiguous(memory_format=...) on the result")
     if input.requires_grad:
         raise GraphError("cannot resize variables that require grad", hint="use tensor.detach()")
-    shape = as_ints(sizes[0] if len(sizes) == 1 else sizes or size, "resize_")
+    sizes = given_once(sizes, size, "resize_")
+    shape = as_ints(sizes[0] if len(sizes) == 1 else sizes, "resize_")
     if tuple(shape) == tuple(input.array.shape):
         return input
     memory = untyped_storage(input)

@@ -244,7 +244,8 @@ def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> Size:
 def broadcast_tensors(*tensors: Any) -> builtins.tuple[Tensor, ...]:
     """Return views of the tensors, expanded to their common shape."""
 
-def broadcast_to(input: Tensor, size: Sequence[builtins.int]) -> Tensor: ...
+def broadcast_to(input: Tensor, size: Sequence[builtins.int]) -> Tensor:
+    """Return a view, expanded to a size; see `expand`."""
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Any = ...) -> Tensor:
     """Return the bucket index of each value v: i for boundaries[i-1] < v ≤ boundaries[i]."""
@@ -1436,7 +1437,8 @@ def threshold(input: Tensor, threshold: builtins.float, value: builtins.float, *
 def threshold_(input: Tensor, threshold: builtins.float, value: builtins.float) -> Tensor:
     """Return x where it is greater than `threshold` and `value` elsewhere."""
 
-def tile(input: Tensor, dims: Sequence[builtins.int]) -> Tensor: ...
+def tile(input: Tensor, dims: Sequence[builtins.int]) -> Tensor:
+    """Repeat as `repeat` does; with fewer repeats than dims, the first dims are not repeated."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Any = ...) -> results.topk:
     """Return the k largest (or smallest) elements along `dim`, always sorted, and their indices."""

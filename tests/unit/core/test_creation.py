@@ -111,3 +111,26 @@ def test_large_arrays_round_to_bfloat16_in_parts_as_small_ones_do() -> None:
         converted = tl.tensor(array).bfloat16().float().numpy()
         rows = [tl.tensor(row).bfloat16().float().numpy() for row in array]
         np.testing.assert_array_equal(converted, np.stack(rows))
+
+
+@pytest.mark.parametrize("name", ["empty", "ones", "rand", "randn", "zeros"])
+def test_a_size_is_given_once(name: str) -> None:
+    create, method = getattr(tl, name), getattr(tl.ones(2), f"new_{name}", None)
+    for function in (create, method) if method is not None else (create,):
+        assert function(2, 3).shape == function((2, 3)).shape == function(size=(2, 3)).shape == (2, 3)
+        assert function(()).shape == function(size=()).shape == ()
+        with pytest.raises(TypeError, match="missing argument 'size'"):
+            function()
+        with pytest.raises(TypeError, match="pass size once"):
+            function(2, size=(3,))
+
+
+def test_a_size_of_a_method_is_given_once() -> None:
+    x = tl.ones(2)
+    for function in (x.tile, x.broadcast_to, x.sum_to_size, x.resize_):
+        name = "dims" if function == x.tile else "size"
+        assert function(**{name: (2,)}).shape == function(2).shape
+        with pytest.raises(TypeError, match=f"missing argument '{name}'"):
+            function()
+        with pytest.raises(TypeError, match=f"pass {name} once"):
+            function(2, **{name: (3,)})

@@ -72,7 +72,8 @@ def export(
         export_params: False leaves out the weights.
         keep_initializers_as_inputs: make weights inputs as well, so that a caller may pass others.
         dynamic_axes: the sizes that may vary, by the name of an input or output: {dim: name}, or a list of dims.
-        training: the mode to export in: TrainingMode.EVAL, PRESERVE or TRAINING. The module's own is put back.
+        training: the mode to export in, as torch.onnx.TrainingMode: 0 for evaluation, 1 for the mode that the module is
+            in, 2 for training. The module's own is put back.
 
     Returns: an ONNXProgram; None if `dynamo` is False
 
@@ -80,7 +81,8 @@ def export(
         UnsupportedError: for calls that ONNX has no operators for, all at once; and for an argument without a meaning
             here, by its name.
         TraceError: as `tl.export.export`.
-        ArgumentError: names, sizes or versions that do not fit.
+        ArgumentError: names, sizes or versions that do not fit; sizes or a mode for a program, which has its own.
+        NumericError: with `verify`, for outputs that differ.
 
     Example:
         >>> import io
@@ -163,6 +165,11 @@ def _program(
     if not isinstance(args, tuple):
         raise ArgumentTypeError(f"onnx.export: args must be a tuple or a Tensor, not {type(args).__name__}")
     if isinstance(model, ExportedProgram):
+        if dynamic_shapes is not None or axes or training != EVAL:
+            raise ArgumentError(
+                "onnx.export: a program has the sizes and the mode that it was exported with",
+                hint="pass dynamic_shapes to tl.export.export, or the module in place of the program",
+            )
         if args or kwargs:
             model.example_inputs = (args, kwargs)
         return model

@@ -6,11 +6,12 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tallow as tl
 from tallow import nn
-from tallow.errors import ArgumentError, ArgumentTypeError, UnsupportedError
+from tallow.errors import ArgumentError, ArgumentTypeError, NumericError, UnsupportedError
 from tallow.export import Dim
 from tallow.export import export as export_program
 from tallow.onnx.exporters import program as programs
@@ -246,6 +247,12 @@ def test_a_program_is_exported_too() -> None:
     tl.testing.assert_close(tl.onnx.load(file.getvalue())(x), model(x))
 
 
+@pytest.mark.parametrize("options", [{"dynamic_shapes": ({0: "n"},)}, {"dynamic_axes": {"x": [0]}}, {"training": 2}])
+def test_a_program_has_sizes_and_a_mode(options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match="a program has the sizes and the mode"):
+        tl.onnx.export(export_program(mlp(), (tl.randn(4, 3),)), input_names=["x"], **options)
+
+
 def test_a_loaded_model_is_exported_again() -> None:
     model, x = mlp(), tl.randn(4, 3)
     again = tl.onnx.load(written(tl.onnx.load(written(model, x)), x, output_names=["y"]))
@@ -255,6 +262,19 @@ def test_a_loaded_model_is_exported_again() -> None:
 
 def test_verify_loads_the_file() -> None:
     assert written(mlp(), tl.randn(4, 3), verify=True)
+
+
+def test_verify_takes_equal_infinities_and_finds_what_differs() -> None:
+    x = tl.tensor([-1.0, 2.0, 3.0])
+    masked = tl.onnx.export(Function(lambda x: (x.masked_fill(x > 2, -float("inf")), x.sqrt())), (x,), verify=True)
+    assert masked is not None
+    program = tl.onnx.export(nn.Linear(3, 2), (tl.zeros(4, 3),))
+    assert program is not None
+    assert program.model_proto.graph is not None
+    bias = program.model_proto.graph.initializer[-1]
+    bias.raw_data = (np.frombuffer(bias.raw_data, np.float32) + 1).tobytes()
+    with pytest.raises(NumericError, match="output 0 of the file differs by 1"):
+        program.verify()
 
 
 def test_everything_without_a_form_is_named_at_once() -> None:

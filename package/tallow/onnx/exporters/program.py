@@ -16,6 +16,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, ArgumentTypeError, NumericError, UnsupportedError
 from tallow.export.program import ExportedProgram
 from tallow.export.signature import OutputKind
+from tallow.functions.elementwise import allclose
 from tallow.io.atomic import atomic_write
 from tallow.onnx.exporters.builder import Call, Value
 from tallow.onnx.exporters.conversion import Conversion
@@ -111,7 +112,9 @@ class ONNXProgram:
     def verify(self, tolerance: float = 1e-4) -> None:
         """Load the model as `tl.onnx.load` does, and compare its results for the example with those of the program.
 
-        Raises: NumericError if they differ by more than the tolerance, relative to the largest result
+        Equal infinities and NaN in the same places do not differ.
+
+        Raises: NumericError if they differ by more than the tolerance, relative to the largest finite result
         """
         file = io.BytesIO()
         self.save(file)
@@ -121,9 +124,15 @@ class ONNXProgram:
             expected = _tensors(program.module()(*args, **kwargs))
             got = _tensors(load(file.getvalue())(*self._arguments))
         for place, (x, y) in enumerate(zip(got, expected, strict=True)):
-            difference = float((x.double() - y.double()).abs().max()) if x.numel() else 0.0
-            if not difference <= tolerance * max(1.0, float(y.double().abs().max()) if y.numel() else 0.0):
-                raise NumericError(f"onnx.export: output {place} of the file differs by {difference:.3g}")
+            if x.shape != y.shape:
+                raise NumericError(f"onnx.export: output {place} of the file is {tuple(x.shape)}, not {tuple(y.shape)}")
+            x, y = x.double(), y.double()
+            finite = y[y.isfinite()].abs()
+            limit = tolerance * max(1.0, float(finite.max()) if finite.numel() else 0.0)
+            if not allclose(x, y, rtol=0.0, atol=limit, equal_nan=True):
+                raise NumericError(
+                    f"onnx.export: output {place} of the file differs by {float((x - y).abs().max()):.3g}"
+                )
 
 
 def _tensors(value: Any) -> list[Tensor]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -150,8 +152,11 @@ B = tensor("b", "FP32", [2], [1, 2])
         ([tensor("a", "FP32", [1, 2], [1]), B], "a list of 2 values"),
         ([tensor("a", "FP32", [1, 2], 5), B], "a list of 2 values"),
         ([tensor("a", "FP32", [1, 2], [1, "x"]), B], "values of FP32"),
-        ([tensor("a", "FP32", [1 << 39, 1 << 39], [1]), B], "values"),
+        ([tensor("a", "FP32", [1 << 39], [1]), B], "values"),
         ([tensor("a", "FP32", [-1, 2], [1, 2]), B], "a list of sizes"),
+        ([tensor("a", "FP32", [0, 1 << 39, 1 << 39], []), B], "sizes that an array can have"),
+        ([tensor("a", "FP32", [0, 1 << 39, 1 << 39], binary_data_size=0), B], "sizes that an array can have"),
+        ([tensor("a", "FP32", [1, 2], [1, 2], shared_memory_region="r"), B], "shared_memory_region is not supported"),
         ([tensor("a", "UINT8", [1], [300]), B], "range of UINT8"),
         ([tensor("a", "INT8", [1], [1.5]), B], "values of INT8"),
         ([tensor("a", "BOOL", [1], [1]), B], "values of BOOL"),
@@ -201,6 +206,29 @@ def test_values_that_json_lacks_are_asked_for_in_binary(server: Running) -> None
     assert "binary_data" in answer["error"]
     _, tail = infer_binary(server, "logs", {"inputs": [zero], "parameters": {"binary_data_output": True}}, b"")
     assert np.frombuffer(tail, "<f4").tolist() == [-np.inf]
+
+
+def test_labels_in_place_of_a_tensor_are_refused(server: Running) -> None:
+    request = {
+        "inputs": [tensor("x", "FP32", [1], [1])],
+        "outputs": [{"name": "y", "parameters": {"classification": 2}}],
+    }
+    status, answer, _ = post(server, "/v2/models/logs/infer", request)
+    assert (status, answer) == (400, {"error": "outputs[0].parameters.classification is not supported"})
+
+
+def test_nothing_is_ready_before_the_models_have_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_run = threading.Event()
+    worker = TensorWorker("logs", tl.onnx.load(files()["logs"]))
+    monkeypatch.setattr(worker, "warm_up", lambda: may_run.wait(60))
+    catalog = Catalog(runners={"logs": worker})
+    paths = ("/v2/health/ready", "/v2/models/logs/ready", "/v2/models/logs/versions/1/ready")
+    with running(make_app(catalog, warmup=True), catalog) as server:
+        assert [get(server, path)[0] for path in paths] == [503] * 3
+        may_run.set()
+        while get(server, "/ready")[0] != 200:
+            time.sleep(0.01)
+        assert [get(server, path)[0] for path in paths] == [200] * 3
 
 
 def test_unknown_fields_are_named_and_a_key_is_needed(server: Running) -> None:

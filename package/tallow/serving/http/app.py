@@ -213,9 +213,10 @@ class Api:
 
     async def infer(self, request: Request) -> Response:
         """Run an ONNX model on the tensors of a request."""
-        response, unknown = await open_inference.infer(request, self._runner(request))
-        response.headers.update(self._unknown.headers(open_inference.LABEL, unknown))
-        return response
+        runner, header = self._runner(request), request.headers.get(open_inference.HEADER)
+        body = await request.body()
+        answer, unknown = await in_turn(request, lambda: open_inference.read(body, header, runner))
+        return await self._answered(request, unknown, answer)
 
     async def server_metadata(self, request: Request) -> Response:
         """Describe the server in the open inference protocol."""
@@ -234,8 +235,9 @@ class Api:
         return JSONResponse(open_inference.metadata(self._runner(request)))
 
     async def runner_ready(self, request: Request) -> Response:
-        """Answer 200 once an ONNX model can run."""
-        return JSONResponse({"name": self._runner(request).name, "ready": self.is_ready})
+        """Answer 200 once an ONNX model can run, 503 before and after."""
+        name = self._runner(request).name
+        return JSONResponse({"name": name, "ready": self.is_ready}, 200 if self.is_ready else UNAVAILABLE)
 
     def _runner(self, request: Request) -> TensorWorker:
         """Return the ONNX model that a path names.  Raises: ApiError"""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from asyncio import wrap_future
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -23,11 +23,13 @@ from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import NumericError, TallowError
 from tallow.onnx.signature import ValueInfo
+from tallow.onnx.tensors import MOST_ELEMENTS
 from tallow.serving.http.clients import client_of, in_turn
 from tallow.serving.http.errors import FAILED, ApiError, api_error
 from tallow.serving.http.fields import Fields, as_integer
+from tallow.serving.http.known_fields import EMPTY, Table, refused, within
 from tallow.serving.http.large_json import pieces
-from tallow.serving.http.running import unless_gone
+from tallow.serving.http.running import Answer, unless_gone
 from tallow.serving.queue import Busy, Closed
 from tallow.serving.tensors import TensorWorker
 
@@ -52,6 +54,15 @@ FIELDS = {
     "parameters": {"type": "object", "description": "`binary_data_output`: send outputs as bytes"},
     "id": {"type": "string", "description": "repeated in the answer"},
 }
+TABLE = Table(  # extensions of Triton
+    {
+        **within("inputs.parameters", refused("shared_memory_region", values=EMPTY)),
+        **within("outputs.parameters", refused("shared_memory_region", values=EMPTY)),
+        **within("outputs.parameters", refused("classification", values=(0,))),
+    },
+    frozenset(),
+    {},
+)
 EXTENSIONS = ["binary_tensor_data"]
 PLATFORM = "onnx_tallow"
 MOST_TENSORS, MOST_RANK = 256, 32
@@ -81,26 +92,28 @@ NAMES = {
 }
 
 
-async def infer(request: Request, worker: TensorWorker) -> tuple[Response, list[str]]:
-    """Answer a request for inference; also return the names of fields that have no effect.
+def read(body: bytes, header: str | None, worker: TensorWorker) -> tuple[Answer, list[str]]:
+    """Return what answers a request for inference, and its unknown fields.
 
-    Raises:  ApiError; ClientGone
+    Args:    header: how long the JSON is; None if it is the whole body
+    Raises:  ApiError; the answer also ClientGone
     """
-    body, header = await request.body(), request.headers.get(HEADER)
-    fields, wanted, values = await in_turn(request, lambda: _read(body, header, worker.model.inputs()))
+    fields, wanted, values = _read(body, header)
+    number = fields.text("id")
 
-    async def run() -> dict[str, Any]:
-        return await wrap_future(worker.submit(values, client_of(request)))
+    async def answer(request: Request) -> Response:
+        async def run() -> dict[str, Any]:
+            return await wrap_future(worker.submit(values, client_of(request)))
 
-    try:
-        outputs = await unless_gone(request, run())
-    except (Busy, Closed, NumericError) as error:
-        raise api_error(error) from error
-    except TallowError as error:  # the module's own check has named the tensor that does not fit
-        raise ApiError(str(error), "inputs") from error
-    return await in_turn(request, lambda: _answer(fields, wanted, outputs, worker.name)), [
-        name for name, _ in fields.unread()
-    ]
+        try:
+            outputs = await unless_gone(request, run())
+        except (Busy, Closed, NumericError) as error:
+            raise api_error(error) from error
+        except TallowError as error:  # the module's own check has named the tensor that does not fit
+            raise ApiError(str(error), "inputs") from error
+        return await in_turn(request, lambda: _answer(number, wanted, outputs, worker.name))
+
+    return answer, TABLE.unknown(fields)
 
 
 def metadata(worker: TensorWorker) -> dict[str, Any]:
@@ -127,9 +140,7 @@ def _described(info: ValueInfo) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------------ requests
 
 
-def _read(
-    body: bytes, header: str | None, inputs: Sequence[ValueInfo]
-) -> tuple[Fields, dict[str, bool] | bool, dict[str, Any]]:
+def _read(body: bytes, header: str | None) -> tuple[Fields, dict[str, bool] | bool, dict[str, Any]]:
     """Return the fields, which outputs are wanted in binary, and the tensors by name.  Raises: ApiError"""
     length = len(body)
     if header is not None:
@@ -171,6 +182,8 @@ def _tensor(entry: Fields, rest: memoryview) -> tuple[Any, int]:
     if not all(size is not None and 0 <= size < 1 << 40 for size in sizes):
         raise entry.wrong("shape", "a list of sizes")
     shape = [size or 0 for size in sizes]
+    if prod(max(size, 1) for size in shape) >= MOST_ELEMENTS:
+        raise entry.wrong("shape", "sizes that an array can have")
     parameters = entry.inner("parameters")
     taken = parameters.integer("binary_data_size", 0) if parameters is not None else None
     if taken is None:
@@ -246,7 +259,7 @@ def _texts(texts: list[str], shape: list[int]) -> npt.NDArray[np.object_]:
 # ------------------------------------------------------------------------------------------------------------- answers
 
 
-def _answer(fields: Fields, wanted: dict[str, bool] | bool, outputs: Mapping[str, Any], name: str) -> Response:
+def _answer(number: str | None, wanted: dict[str, bool] | bool, outputs: Mapping[str, Any], name: str) -> Response:
     """Return the answer with the outputs that are wanted.  Raises: ApiError"""
     chosen = dict.fromkeys(outputs, wanted) if isinstance(wanted, bool) else wanted
     entries: list[dict[str, Any]] = []
@@ -266,7 +279,7 @@ def _answer(fields: Fields, wanted: dict[str, bool] | bool, outputs: Mapping[str
             entry["data"] = array.reshape(-1).tolist()
         entries.append(entry)
     head: dict[str, Any] = {"model_name": name, "model_version": VERSION}
-    if (number := fields.text("id")) is not None:
+    if number is not None:
         head["id"] = number
     text = b"".join(pieces(head | {"outputs": entries}))
     if not tail:

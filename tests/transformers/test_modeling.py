@@ -302,6 +302,24 @@ def test_texts_that_follow_each_other(name: str, folders: Folders) -> None:
     both(program)
 
 
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "Qwen2ForSequenceClassification"])
+@pytest.mark.parametrize("use_cache", [None, False, True])
+def test_positions_that_do_not_rise_by_one(name: str, use_cache: bool | None, folders: Folders) -> None:
+    rows = [[0, 0, 0, 0, 0, 0], [5, 4, 3, 2, 1, 0], [7, 7, 7, 8, 9, 10], [-3, -1, 0, 1, 2, 3], [0, 1, 2, 0, 1, 2]]
+
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, name), torch.tensor(IDS)
+        padded = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 1, 1]])
+        with torch.no_grad():
+            return [
+                model(ids, position_ids=torch.tensor([row]), attention_mask=mask, use_cache=use_cache)[0][..., -1]
+                for row in rows
+                for mask in (None, padded)
+            ]
+
+    both(program)
+
+
 @pytest.mark.parametrize("name", ["Qwen2ForSequenceClassification", "LlamaForTokenClassification"])
 def test_caches_of_heads(name: str, folders: Folders) -> None:
     def program(tf: Any, torch: Any) -> Any:

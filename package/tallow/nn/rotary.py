@@ -76,12 +76,17 @@ class RotaryEmbedding(Module):
         return tables.cos[:length], tables.sin[:length]
 
     def _make(self, positions: int, scaled: int, device: devices.device) -> Tables:
+        cos, sin = self._rows(np.arange(positions), scaled)
+        return Tables(scaled, devices.move(cos, device), devices.move(sin, device))
+
+    def _rows(self, positions_N: npt.NDArray[np.int64], scaled: int) -> tuple[Array, Array]:
+        """Return cos and sin (N, K/2) of some positions, for texts of the length `scaled`."""
         radians = rope_scaling.frequencies(self.head_dim, self.base, self.scaling, self.context, scaled)
         # The angle is rounded to float32, as in the implementations that checkpoints are trained with. Its cosine is
         # computed in float64, so that it does not depend on the platform's cosf.
-        angles = np.outer(np.arange(positions, dtype=np.float32), radians).astype(np.float64)
+        angles = np.outer(positions_N.astype(np.float32), radians).astype(np.float64)
         cos, sin = ((self.amplitude * table).astype(np.float32) for table in (np.cos(angles), np.sin(angles)))
-        return Tables(scaled, devices.move(cos, device), devices.move(sin, device))
+        return cos, sin
 
     def _computed_tables(self, length: int, device: devices.device) -> tuple[Tensor, Tensor]:
         """Return what `tables` returns, computed by ops, for an exported graph: it has to know no length."""
@@ -111,23 +116,26 @@ class RotaryEmbedding(Module):
         if padding is None or rope_scaling.unscaled_length(self.scaling, self.context) is None:
             return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)
         positions_BT = np.maximum(np.arange(start, start + x_BHTK.shape[2]) - padding[:, None], 0)
-        return self._rotated(x_BHTK, positions_BT, cos, sin)
+        index = devices.move(positions_BT.reshape(-1), x_BHTK.device)
+        return self._rotated(x_BHTK, cos[index], sin[index])
 
     def rotate_at(self, x_BHTK: Tensor, positions_BT: npt.NDArray[np.int64]) -> Tensor:
-        """Rotate by any positions, of each row or, with B = 1, of all."""
+        """Rotate by any positions, also negative ones, of each row or, with B = 1, of all."""
         if x_BHTK.shape[-1] != self.head_dim:
             rotated, rest = x_BHTK[..., : self.head_dim], x_BHTK[..., self.head_dim :]
             return apply(cat, [self.rotate_at(rotated, positions_BT), rest], -1)
-        cos, sin = self.tables(int(positions_BT.max(initial=0)) + 1, x_BHTK.device)
-        rows = np.broadcast_to(positions_BT, (x_BHTK.shape[0], x_BHTK.shape[2]))
-        return self._rotated(x_BHTK, rows, cos, sin)
+        scaled = rope_scaling.scaled_length(self.scaling, self.context, int(positions_BT.max(initial=0)) + 1)
+        positions_N = np.broadcast_to(positions_BT, (x_BHTK.shape[0], x_BHTK.shape[2])).reshape(-1)
+        # No table: its size would be the greatest position.
+        cos, sin = (devices.move(rows, x_BHTK.device) for rows in self._rows(positions_N, scaled))
+        return self._rotated(x_BHTK, cos, sin)
 
-    def _rotated(self, x_BHTK: Tensor, positions_BT: npt.NDArray[np.int64], cos: Array, sin: Array) -> Tensor:
+    def _rotated(self, x_BHTK: Tensor, cos: Array, sin: Array) -> Tensor:
+        """Rotate by the angles of the positions of each row (B T, K/2)."""
         batch, heads, length, width = x_BHTK.shape
-        index = devices.move(np.ascontiguousarray(positions_BT).reshape(-1), x_BHTK.device)
         # Concatenate the rows to one long row, in a batch of heads, since each row has other positions.
         rows = x_BHTK.transpose(0, 1).reshape(heads, batch * length, width)
-        rotated = apply(rotary, rows, cos[index], sin[index], interleaved=self.interleaved)
+        rotated = apply(rotary, rows, cos, sin, interleaved=self.interleaved)
         return rotated.reshape(heads, batch, length, width).transpose(0, 1)
 
     def extra_repr(self) -> str:

@@ -96,19 +96,21 @@ class Visible(Masks):
 
 
 def seen_by(
-    model: Any, ids: Tensor, mask: Tensor | None, positions: Tensor | None, *, is_alone: bool
+    model: Any, ids: Tensor, mask: Tensor | None, positions: Tensor | None, *, is_alone: bool, use_cache: bool
 ) -> npt.NDArray[np.bool_] | None:
     """Return what each position sees (B, T, T), by a mask of four dimensions, or positions that begin again.
 
-    Args:    is_alone: there is no cache
+    Args:
+        is_alone: there is no cache.
+        use_cache: one was asked for, by the call or the config.
 
-    Without a mask and a cache, positions that do not rise by one begin another text, as in transformers.
+    Without a mask and `use_cache`, positions that do not rise by one begin another text, as in transformers.
 
     Raises:  ArgumentError for such a mask of another shape, of numbers between its two values, or beside a cache
     """
     batch, length = ids.shape
     if mask is None:
-        if positions is None or not is_alone or is_consecutive(positions):
+        if positions is None or use_cache or not is_alone or is_consecutive(positions):
             return None
         steps = np.diff(places_of(positions), axis=1) != 1
         text = np.concatenate([np.zeros((len(steps), 1), np.int64), np.cumsum(steps, axis=1)], axis=1)

@@ -119,13 +119,16 @@ def embeddings(table: Embedding, embeds: Tensor | None) -> Iterator[None]:
 
 
 @contextmanager
-def positions(table: Embedding | None, ids: Tensor | None, model: Any) -> Iterator[None]:
+def positions(table: Embedding | None, ids: Tensor | None, model: Any, mask: Tensor | None = None) -> Iterator[None]:
     """Let a model count its positions as `position_ids` (B or 1, T) say, in the block; None leaves it as it is.
 
-    Args:    table: the embedding of positions; None for a model whose attention depends only on distances
+    Args:
+        table: the embedding of positions; None for a model whose attention depends only on distances.
+        mask: 0 for padding (B, T or more), whose positions do not count in such a model.
+
     Raises:  ArgumentError for positions that do not rise by one, for a model without rotary embeddings
     """
-    if ids is None or (table is None and is_consecutive(ids)):
+    if ids is None or (table is None and is_consecutive(ids, mask)):
         yield
     elif table is None:
         with rotated_at(ids, model):
@@ -140,11 +143,15 @@ def places_of(ids: Tensor) -> npt.NDArray[np.int64]:
     return np.asarray(devices.to_host(ids.array), np.int64).reshape(-1, ids.shape[-1])
 
 
-def is_consecutive(ids: Tensor) -> bool:
-    """Return whether positions rise by one from token to token; padding may have any at the start."""
-    steps = np.diff(places_of(ids), axis=1)
-    started = np.maximum.accumulate(steps == 1, axis=1)
-    return not (started & (steps != 1)).any()
+def is_consecutive(ids: Tensor, mask: Tensor | None = None) -> bool:
+    """Return whether positions (B or 1, T) rise by one from token to token, apart from those that a mask hides."""
+    offsets = places_of(ids) - np.arange(ids.shape[-1])
+    seen = np.ones_like(offsets, np.bool_)
+    if mask is not None:
+        seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)[:, -ids.shape[-1] :]
+    offsets, seen = np.broadcast_arrays(offsets, seen)
+    first = np.take_along_axis(offsets, seen.argmax(axis=1)[:, None], axis=1)
+    return not ((offsets != first) & seen).any()
 
 
 @contextmanager

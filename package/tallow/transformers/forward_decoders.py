@@ -71,7 +71,9 @@ class DecoderForward:
         if ids is None:
             assert inputs.embeds is not None
             ids = placeholder_ids(inputs.embeds, getattr(self.config, "pad_token_id", None))
-        seen = seen_by(self, ids, inputs.mask, inputs.positions, is_alone=inputs.past is None)
+        use_cache: bool = self.config.use_cache if inputs.use_cache is None else inputs.use_cache  # type: ignore[attr-defined]
+        is_alone = inputs.past is None
+        seen = seen_by(self, ids, inputs.mask, inputs.positions, is_alone=is_alone, use_cache=use_cache)
         if seen is None:
             past, memory = self._memory(inputs, ids)
         else:
@@ -80,7 +82,8 @@ class DecoderForward:
         with ExitStack() as stack:
             stack.enter_context(embeddings(self.get_input_embeddings(), inputs.embeds))  # type: ignore[attr-defined]
             table = getattr(base, "wpe", None)
-            stack.enter_context(positions(table, self._positions(inputs, ids, past, table is not None), self))
+            places = self._positions(inputs, ids, past, table is not None)
+            stack.enter_context(positions(table, places, self, inputs.mask))
             captured = stack.enter_context(options.capture(base))
             note = base.register_forward_hook(lambda _, __, output: last.append(first_tensor(output)))
             if base is self:

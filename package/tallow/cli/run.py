@@ -48,6 +48,7 @@ SIDE = 224  # of a picture where neither the model nor --size gives it
 SHOWN = 8  # values of an output that is described
 FITS = ("crop", "stretch", "pad")
 GREY = (114, 114, 114)
+BILINEAR = 2  # of Pillow's filters
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -192,17 +193,19 @@ def _pixels(path: Path, info: ValueInfo, arguments: argparse.Namespace) -> npt.N
     width = (dims and dims.width) or arguments.size
     height = (dims and dims.height) or arguments.size
     across, down = width / image.width, height / image.height
-    by = min(across, down) if arguments.fit == "pad" else max(across, down)
-    size = (width, height)
-    if arguments.fit != "stretch":
-        size = (max(1, round(image.width * by)), max(1, round(image.height * by)))
-    left, top = (size[0] - width) // 2, (size[1] - height) // 2
-    resized = np.asarray(image.resize(size, 2))  # bilinear
-    if arguments.fit == "pad":
-        canvas = np.full((height, width, 3), GREY, np.uint8)
-        canvas[-top : size[1] - top, -left : size[0] - left] = resized
-        return canvas
-    return resized[top : top + height, left : left + width]
+    if arguments.fit == "stretch":
+        return np.asarray(image.resize((width, height), BILINEAR))
+    if arguments.fit == "crop":  # before it is resized: a long and narrow picture would become a very large one
+        cut = width / max(across, down), height / max(across, down)
+        left, top = (image.width - cut[0]) / 2, (image.height - cut[1]) / 2
+        box = (left, top, min(left + cut[0], image.width), min(top + cut[1], image.height))
+        return np.asarray(image.resize((width, height), BILINEAR, box=box))
+    by = min(across, down)
+    size = max(1, round(image.width * by)), max(1, round(image.height * by))
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    canvas = np.full((height, width, 3), GREY, np.uint8)
+    canvas[top : top + size[1], left : left + size[0]] = np.asarray(image.resize(size, BILINEAR))
+    return canvas
 
 
 def _finish(outputs: dict[str, Any], arguments: argparse.Namespace, target: str | None, source: Path | None) -> None:

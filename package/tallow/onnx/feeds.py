@@ -51,9 +51,11 @@ class PictureDims:
 
 
 def picture_dims(info: ValueInfo) -> PictureDims | None:
-    """Return how an input takes a picture; None if it takes none."""
+    """Return how an input takes a picture; None if it takes none, or only one of more than 268 million values."""
     shape = info.shape
     if shape is None or len(shape) not in (3, 4) or info.dtype is None:
+        return None
+    if prod(dim for dim in shape if isinstance(dim, int)) > MOST_VALUES:
         return None
     if not info.dtype.is_floating_point and info.dtype != dtypes.uint8:
         return None
@@ -128,11 +130,13 @@ def from_picture(
 def from_sound(samples: npt.NDArray[np.float32], info: ValueInfo) -> Tensor:
     """Return a sound as the value of an input: cut, or padded with silence, if the file gives its length.
 
-    Args:  samples: (N,), from -1 to 1
+    Args:    samples: (N,), from -1 to 1
+    Raises:  ArgumentError for a length of more than 268 million samples
     """
     shape = info.shape or (None,)
     length = shape[-1]
     if isinstance(length, int):
+        _check_count(info, length)
         samples = np.pad(samples[:length], (0, max(0, length - len(samples))))
     return _typed(samples.reshape((1,) * (len(shape) - 1) + (-1,)), info)
 
@@ -159,8 +163,7 @@ def filled(info: ValueInfo, dims: Sequence[int], fill: str, seed: int = 0) -> Te
     Raises:  ArgumentError for more than 268 million values
     """
     count = prod(dims)
-    if not 0 <= count <= MOST_VALUES:
-        raise ArgumentError(f"{info.name}: {count:,} values", hint=f"at most {MOST_VALUES:,}")
+    _check_count(info, count)
     makers: dict[str, Callable[[], npt.NDArray[Any]]] = {
         "random": lambda: np.random.default_rng(seed).random(count, np.float32),
         "zeros": lambda: np.zeros(count, np.float32),
@@ -170,6 +173,11 @@ def filled(info: ValueInfo, dims: Sequence[int], fill: str, seed: int = 0) -> Te
     if fill not in makers:
         raise ArgumentError(f"{fill!r} is no way to fill an input", hint=f"choose {', '.join(makers)}")
     return _typed(makers[fill]().reshape(tuple(dims)), info)
+
+
+def _check_count(info: ValueInfo, count: int) -> None:
+    if not 0 <= count <= MOST_VALUES:
+        raise ArgumentError(f"{info.name}: {count:,} values", hint=f"at most {MOST_VALUES:,}")
 
 
 def _typed(values: npt.NDArray[Any], info: ValueInfo) -> Tensor:

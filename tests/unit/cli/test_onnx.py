@@ -141,6 +141,42 @@ def test_run_resizes_pictures_and_goes_through_folders(
     assert np.asarray(shown["data"])[0, :, 0, 0].tolist() == [0, 0, 255]
 
 
+@pytest.mark.native("Pyodide has no Pillow")
+def test_run_cuts_narrow_pictures_before_they_become_large(
+    eye: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = pytest.importorskip("PIL.Image")
+    narrow = np.zeros((9001, 1, 3), np.uint8)
+    narrow[4500] = 255  # the middle, which is what remains
+    image.fromarray(narrow).save(tmp_path / "narrow.png")
+    sizes: list[tuple[int, int]] = []
+    resize = image.Image.resize
+    monkeypatch.setattr(
+        image.Image, "resize", lambda self, *args, **rest: (sizes.append(args[0]), resize(self, *args, **rest))[1]
+    )
+    assert main(["run", str(eye), "--input", str(tmp_path / "narrow.png"), "--json"]) == 0
+    assert np.asarray(json.loads(capsys.readouterr().out)["outputs"]["y"]["data"]).min() > 0.5
+    assert sizes == [(6, 4)]
+
+
+@pytest.mark.native("reads a sound and a picture")
+def test_run_refuses_dims_that_no_memory_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dims = {"sound": (1, 1 << 40), "picture": (1, 3, 1 << 30, 1 << 30)}
+    for name, shape in dims.items():
+        file = encoded_model([node("Identity", "x")], [value("x", *shape)], [value("y", *shape)])
+        (tmp_path / f"{name}.onnx").write_bytes(file)
+    with wave.open(str(tmp_path / "tone.wav"), "wb") as tone:
+        tone.setnchannels(1)
+        tone.setsampwidth(2)
+        tone.setframerate(16000)
+        tone.writeframes(bytes(200))
+    assert main(["run", str(tmp_path / "sound.onnx"), "--input", str(tmp_path / "tone.wav")]) == 2
+    assert "1,099,511,627,776 values" in capsys.readouterr().err
+    pytest.importorskip("PIL.Image").new("RGB", (4, 4)).save(tmp_path / "dot.png")
+    assert main(["run", str(tmp_path / "picture.onnx"), "--input", str(tmp_path / "dot.png")]) == 2
+    assert "takes no picture" in capsys.readouterr().err
+
+
 @pytest.mark.native("reads a sound file")
 def test_run_pads_sounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "sound.onnx"

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from support.onnx_files import encoded_model, node, value
 from support.small_server import KEY, Running, connected, get, post, running
 
 import tallow as tl
+from tallow.cli import main
 from tallow.onnx.protobuf import DataType
 from tallow.serving.catalog import Catalog
 from tallow.serving.http.app import make_app
@@ -236,6 +238,13 @@ def test_unknown_fields_are_named_and_a_key_is_needed(server: Running) -> None:
     status, _, headers = post(server, "/v2/models/logs/infer", request)
     assert (status, {name.lower(): text for name, text in headers.items()}["x-tallow-ignored"]) == (200, "colour")
     assert post(server, "/v2/models/logs/infer", request, key="wrong")[0] == 401
+
+
+def test_two_models_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "net.onnx").write_bytes(files()["logs"])
+    option = ("--onnx", f"a={tmp_path / 'net.onnx'}")
+    assert main(["serve", "--port", "0", *option, *option]) == 2
+    assert "another model has this name" in capsys.readouterr().err
 
 
 def test_a_run_that_takes_too_long_ends() -> None:

@@ -404,6 +404,8 @@ def load(
         worker = built_in_speech(arguments.queue)
         catalog.listeners[worker.name] = worker
     for name, file in arguments.onnx:
+        if name in catalog.runners:
+            raise ArgumentError(f"--onnx {name}={file}: another model has this name", hint="choose another name")
         module = load_onnx(file)
         module.to(device)
         limits = {"queue": arguments.queue, "time_limit_s": arguments.time_limit}

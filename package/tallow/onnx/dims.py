@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import operator as python
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tallow.core.creation import arange, tensor
 from tallow.core.tensor import Tensor
+from tallow.dtypes import Dtype, int32, int64
 from tallow.dtypes import bool as bool_dtype
-from tallow.dtypes import int32, int64
 from tallow.fx.proxy import Proxy
 from tallow.onnx.tensors import DATA_TYPES
 from tallow.onnx.values import Known, OnnxProxy, OnnxTracer, SizeOf, SizeProxy
 
-INTEGERS = (DATA_TYPES[int64], DATA_TYPES[int32])
+INTEGERS = {DATA_TYPES[each]: each for each in (int64, int32)}
 MOST = 4096  # elements
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {"Add": python.add, "Sub": python.sub, "Mul": python.mul}
 
@@ -34,11 +34,13 @@ class Dims:
         sizes: the elements; None for the shape of `of`, whose number of dims is not known.
         is_scalar: whether it is a scalar, not a vector.
         of: the tensor whose shape it is.
+        dtype: int64 or int32.
     """
 
     sizes: tuple[Any, ...] | None
     is_scalar: bool = False
     of: OnnxProxy | None = None
+    dtype: Dtype = int64
 
     def element(self, index: int) -> Any:
         """Return one element, or None if there is none."""
@@ -57,7 +59,7 @@ class Dims:
     def as_tensor(self, tracer: OnnxTracer) -> Proxy:
         """Return the proxy of a node that makes a tensor of it."""
         held = self.sizes[0] if self.is_scalar and self.sizes is not None else self.as_argument()
-        return tracer.create_proxy("call_function", tensor, (held,), {"dtype": int64})
+        return tracer.create_proxy("call_function", tensor, (held,), {"dtype": self.dtype})
 
 
 def shape_arithmetic(name: str, operands: Sequence[Any], attributes: dict[str, Any]) -> Any:
@@ -102,8 +104,13 @@ def _elements(value: Any) -> Dims | None:
         return None if value.sizes is None else value
     if isinstance(value, Known) and isinstance(value.value, Tensor) and value.value.ndim < 2:
         known = value.as_ints()
-        return None if known is None else Dims(known, value.value.ndim == 0)
+        return None if known is None else Dims(known, value.value.ndim == 0, dtype=value.value.dtype)
     return None
+
+
+def _dtype(operands: Sequence[Any]) -> Dtype:
+    """Return the dtype that dims among the operands have."""
+    return next(each.dtype for each in operands if isinstance(each, Dims))
 
 
 def _gather(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
@@ -112,7 +119,9 @@ def _gather(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     if chosen is None or not isinstance(data, Dims) or data.is_scalar or indices.value.ndim > 1:
         return None
     found = tuple(data.element(i) for i in chosen)
-    return None if None in [None if each is None else 0 for each in found] else Dims(found, indices.value.ndim == 0)
+    return (
+        None if any(each is None for each in found) else replace(data, sizes=found, is_scalar=indices.value.ndim == 0)
+    )
 
 
 def _slice(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
@@ -127,11 +136,11 @@ def _slice(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     if not step:
         return None
     if data.sizes is not None:
-        return Dims(data.sizes[slice(starts[0], ends[0], step)])
+        return replace(data, sizes=data.sizes[slice(starts[0], ends[0], step)])
     if step == 1 and (0 <= starts[0] <= ends[0] < MOST or -MOST < starts[0] <= ends[0] < 0):
-        return Dims(tuple(data.element(i) for i in range(starts[0], ends[0])))
+        return replace(data, sizes=tuple(data.element(i) for i in range(starts[0], ends[0])))
     if step == 1 and -MOST < starts[0] < 0 and ends[0] >= MOST:
-        return Dims(tuple(data.element(i) for i in range(starts[0], 0)))
+        return replace(data, sizes=tuple(data.element(i) for i in range(starts[0], 0)))
     return None
 
 
@@ -139,20 +148,21 @@ def _concat(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     parts = [_elements(each) for each in operands]
     if any(part is None or part.is_scalar for part in parts):
         return None
-    return Dims(tuple(size for part in parts if part is not None for size in part.sizes or ()))
+    sizes = tuple(size for part in parts if part is not None for size in part.sizes or ())
+    return Dims(sizes, dtype=_dtype(operands))
 
 
 def _as_vector(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     """Unsqueeze a scalar."""
     data = operands[0]
-    return Dims(data.sizes) if isinstance(data, Dims) and data.is_scalar else None
+    return replace(data, is_scalar=False) if isinstance(data, Dims) and data.is_scalar else None
 
 
 def _as_scalar(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     """Squeeze a vector of one element."""
     data = operands[0]
     is_one = isinstance(data, Dims) and not data.is_scalar and data.sizes is not None and len(data.sizes) == 1
-    return Dims(data.sizes, True) if is_one else None
+    return replace(data, is_scalar=True) if is_one else None
 
 
 def _reshape(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
@@ -160,8 +170,8 @@ def _reshape(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None
     if not isinstance(data, Dims) or data.sizes is None or shape is None:
         return None
     if shape in ((-1,), (len(data.sizes),)):
-        return Dims(data.sizes)
-    return Dims(data.sizes, True) if shape == () and len(data.sizes) == 1 else None
+        return replace(data, is_scalar=False)
+    return replace(data, is_scalar=True) if shape == () and len(data.sizes) == 1 else None
 
 
 def _same(operands: Sequence[Any], _attributes: dict[str, Any]) -> Dims | None:
@@ -169,7 +179,8 @@ def _same(operands: Sequence[Any], _attributes: dict[str, Any]) -> Dims | None:
 
 
 def _cast(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
-    return _same(operands, attributes) if attributes.get("to") in INTEGERS else None
+    data, to = operands[0], INTEGERS.get(attributes.get("to", 0))
+    return replace(data, dtype=to) if isinstance(data, Dims) and to is not None else None
 
 
 def _paired(operands: Sequence[Any]) -> tuple[list[Any], list[Any], bool] | None:
@@ -188,7 +199,8 @@ def _arithmetic(name: str) -> Callable[[Sequence[Any], dict[str, Any]], Dims | N
     def compute(operands: Sequence[Any], _attributes: dict[str, Any]) -> Dims | None:
         if (pair := _paired(operands)) is None:
             return None
-        return Dims(tuple(_combined(name, a, b) for a, b in zip(*pair[:2], strict=True)), pair[2])
+        sizes = tuple(_combined(name, a, b) for a, b in zip(*pair[:2], strict=True))
+        return Dims(sizes, pair[2], dtype=_dtype(operands))
 
     return compute
 
@@ -206,7 +218,7 @@ def _div(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
         return None
     if not all(isinstance(a, SizeProxy) or (isinstance(a, int) and a >= 0) for a in pair[0]):
         return None  # division of negative numbers rounds to zero in ONNX, and down in Python
-    return Dims(tuple(a // b for a, b in zip(*pair[:2], strict=True)), pair[2])
+    return Dims(tuple(a // b for a, b in zip(*pair[:2], strict=True)), pair[2], dtype=_dtype(operands))
 
 
 def _equal(operands: Sequence[Any], attributes: dict[str, Any]) -> Known | None:
@@ -233,7 +245,8 @@ def _where(operands: Sequence[Any], attributes: dict[str, Any]) -> Dims | None:
     chosen *= len(pair[0]) if len(chosen) == 1 else 1
     if len(chosen) != len(pair[0]):
         return None
-    return Dims(tuple(a if c else b for c, a, b in zip(chosen, *pair[:2], strict=True)), pair[2])
+    sizes = tuple(a if c else b for c, a, b in zip(chosen, *pair[:2], strict=True))
+    return Dims(sizes, pair[2], dtype=_dtype(operands))
 
 
 def _range(operands: Sequence[Any], attributes: dict[str, Any]) -> Proxy | None:
@@ -242,7 +255,7 @@ def _range(operands: Sequence[Any], attributes: dict[str, Any]) -> Proxy | None:
         return None
     start, limit, step = (each.sizes[0] for each in bounds if each is not None and each.sizes is not None)
     proxy = next(each for each in (start, limit, step) if isinstance(each, Proxy))
-    return proxy.tracer.create_proxy("call_function", arange, (start, limit, step), {"dtype": int64})
+    return proxy.tracer.create_proxy("call_function", arange, (start, limit, step), {"dtype": _dtype(operands)})
 
 
 Rule = Callable[[Sequence[Any], dict[str, Any]], Any]

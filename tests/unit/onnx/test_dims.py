@@ -70,3 +70,26 @@ def test_the_shape_that_exporters_write_for_expand() -> None:
 def test_a_shape_that_goes_elsewhere_is_a_tensor(dims: tuple[int | str, ...]) -> None:
     model = loaded([call("Shape", "x", "y")], [typed("x", *dims)], {})
     assert model(tl.ones(2, 6)).tolist() == [2, 6]
+
+
+def test_sizes_in_int32_stay_in_int32() -> None:
+    nodes = [call("Shape", "x", "s"), call("Cast", "s", "c", to=6), call("Concat", "c two", "d", axis=0)]
+    nodes += [call("Mul", "d two", "y")]
+    model = loaded(nodes, [typed("x", "n", 4)], {"two": tl.tensor([2], dtype=tl.int32)})
+    found = model(tl.ones(3, 4))
+    assert found.dtype is tl.int32
+    assert found.tolist() == [6, 8, 4]
+
+
+@pytest.mark.parametrize("divisor", [2, 3, 4])
+def test_a_part_of_a_batch_depends_on_its_size(divisor: int) -> None:
+    nodes = [
+        call("Shape", "x", "s"),
+        call("Gather", "s zeros", "b"),
+        call("Div", "b divisor", "end"),
+        call("Slice", "x zeros end zeros", "part"),
+        call("Shape", "part", "y"),
+    ]
+    model = loaded(nodes, [typed("x", "n", 4)], {"zeros": [0], "divisor": [divisor]})
+    for batch in (4, 12):
+        assert model(tl.ones(batch, 4)).tolist() == [batch // divisor, 4]

@@ -159,6 +159,13 @@ def test_a_product_with_a_weight_is_a_linear_layer(nodes: list[NodeProto]) -> No
     assert np.allclose(model.w.grad.numpy(), (tl.ones(3, 5) @ x).numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize(("columns", "size"), [(1, 5), (3, 1)])
+def test_a_sum_that_is_no_bias_of_a_product_stays(columns: int, size: int) -> None:
+    w, b, x = tl.randn(4, columns), tl.randn(size), tl.randn(2, 4)
+    model = loaded([call("MatMul", "x w", "p"), call("Add", "p b", "y")], [typed("x", "n", 4)], {"w": w, "b": b})
+    assert agrees(model, x @ w + b, x)
+
+
 def test_a_weight_that_is_used_otherwise_too_is_not_transposed() -> None:
     w, x = tl.randn(4, 4), tl.randn(5, 4)
     nodes = [call("MatMul", "x w", "p"), call("Transpose", "p", "pt"), call("MatMul", "w pt", "y")]
@@ -200,6 +207,14 @@ def test_attention(mask: str) -> None:
     assert "permute" not in model.code
     expected = F.scaled_dot_product_attention(q, k, v, held if mask else None, scale=0.25 * 0.64)
     assert agrees(model, expected, q, k, v, *([held] if mask else []))
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 5, 5), (3, 1, 1, 1)])
+def test_a_mask_with_more_elements_than_the_scores_makes_no_attention(shape: tuple[int, ...]) -> None:
+    q, mask = tl.randn(1, 2, 5, 4), tl.randn(*shape)
+    inputs = [typed(name, 1, 2, 5, 4) for name in ("q", "k", "v")]
+    model = loaded(attention_nodes("mask"), [*inputs, typed("mask", *shape)], {"r": 1.0})
+    assert agrees(model, tl.softmax(q @ q.mT + mask, -1) @ q, q, q, q, mask)
 
 
 def test_what_depends_on_one_weight_alone_is_computed_at_load() -> None:

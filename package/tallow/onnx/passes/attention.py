@@ -59,13 +59,22 @@ def _build(module: GraphModule, node: Node, found: Bound) -> Node | None:
     rank = next(iter(ranks))
     if len(ranks) > 1 or rank is None or rank < 3 or found["dim"] not in (-1, rank - 1):
         return None
-    if "mask" in found and dtype_of(found["mask"]) is not dtype_of(found["q"]):
+    if "mask" in found and not _masks(found["mask"], shapes, dtype_of(found["q"])):
         return None
     key = _key(module, found["k"], rank)
     kwargs: dict[str, Any] = {"scale": _scale(found)}
     if "mask" in found:
         kwargs["attn_mask"] = found["mask"]
     return module.graph.call_function(F.scaled_dot_product_attention, (found["q"], key, found["v"]), kwargs)
+
+
+def _masks(mask: Node, shapes: list[Any], dtype: Any) -> bool:
+    """Return whether a mask may be added to scores: it has their dtype, and does not make them larger."""
+    sizes = shape_of(mask)
+    if sizes is None or dtype_of(mask) is not dtype or len(sizes) > len(shapes[0]):
+        return False
+    scores = (*shapes[0][:-1], shapes[1][-1])  # the keys are transposed
+    return all(own == 1 or score != 1 for own, score in zip(sizes, scores[len(scores) - len(sizes) :], strict=True))
 
 
 def _scale(found: Bound) -> float:

@@ -33,7 +33,7 @@ def linear(module: GraphModule) -> int:
 
 
 def _of_gemm(module: GraphModule, node: Node, found: Bound) -> Node | None:
-    return _linear(module, found) if _is_vector(found["bias"]) else None
+    return _linear(module, found) if _is_bias(found["bias"], found["weight"], 0) else None
 
 
 class _Turning:
@@ -43,9 +43,9 @@ class _Turning:
         self.done: set[str] = set()  # paths of weights
 
     def __call__(self, module: GraphModule, _node: Node, found: Bound) -> Node | None:
-        if "bias" in found and not _is_vector(found["bias"]):
-            return None
         reader: Node = found["weight"]
+        if "bias" in found and not _is_bias(found["bias"], reader):
+            return None
         path = str(reader.target)
         if path not in self.done:
             held = at_path(module, path)
@@ -63,12 +63,14 @@ def _converts(user: Node, weight: Node) -> bool:
     args = arguments(user)
     if name_of(user) == "matmul":
         return len(args) == 2 and args[1] is weight and args[0] is not weight
-    return name_of(user) == "addmm" and len(args) == 3 and args[2] is weight and _is_vector(args[0])
+    return name_of(user) == "addmm" and len(args) == 3 and args[2] is weight and _is_bias(args[0], weight)
 
 
 def _linear(module: GraphModule, found: Bound) -> Node:
     return module.graph.call_function(F.linear, (found["x"], found["weight"], found.get("bias")))
 
 
-def _is_vector(value: Node) -> bool:
-    return value.op == "get_attr" and len(shape_of(value) or ()) == 1
+def _is_bias(value: Node, weight: Node, dim: int = 1) -> bool:
+    """Return whether a node reads a vector with an element for each index of a dim of a weight."""
+    sizes = shape_of(weight)
+    return value.op == "get_attr" and sizes is not None and shape_of(value) == (sizes[dim],)

@@ -33,6 +33,7 @@ class Builder:
     Args:
         program: the file.
         outer: the builder of the graph around, whose values this one may read.
+        kind: of the module.
 
     Attributes:
         root: has the weights and the graphs of nodes.
@@ -40,11 +41,11 @@ class Builder:
         captured: values of the graph around that nodes here read; they are the first inputs.
     """
 
-    def __init__(self, program: Program, outer: Builder | None = None) -> None:
-        self.program, self.outer = program, outer
+    def __init__(self, program: Program, outer: Builder | None = None, kind: type[GraphModule] = GraphModule) -> None:
+        self.program, self.outer, self.kind = program, outer, kind
         self.opsets: Opsets = program.opsets if outer is None else outer.opsets
         self.graph = Graph()
-        self.root = Root()
+        self.root = Root(kind)
         self.tracer = OnnxTracer(self.graph, self.root, program.examples)
         self.values: ChainMap[str, Value] = ChainMap({"": Known(None)})
         self.captured: dict[str, Proxy] = {}
@@ -68,9 +69,9 @@ class Builder:
         self.graph.output(self.tracer.create_arg(results[0] if len(results) == 1 else tuple(results)))
         self.graph.eliminate_dead_code()
 
-    def module(self, kind: type[GraphModule], name: str) -> GraphModule:
+    def module(self, name: str) -> GraphModule:
         """Return the graph as a module."""
-        return kind(self.root.members, self.graph, name)
+        return self.kind(self.root.members, self.graph, name)
 
     def _contents(self, proto: GraphProto) -> list[Value]:
         """Add the initializers and the nodes of a graph, whose inputs are there; return its outputs."""
@@ -275,7 +276,7 @@ class Builder:
         """Return a graph of a node as a callable: a module, with the values that it reads from this graph bound."""
         inner = Builder(self.program, self)
         inner.build(proto)
-        module = inner.module(GraphModule, "Graph")
+        module = inner.module("Graph")
         module.meta["outputs"] = [info.type for info in proto.output]
         called = self.tracer.read(self.root.add(name, module))
         if not inner.captured:

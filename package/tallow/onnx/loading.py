@@ -33,13 +33,17 @@ class OnnxModule(GraphModule):
     """A module whose graph comes from an ONNX file.
 
     Call it with the inputs by position, or by their names in the file. It returns one value, or a tuple of them.
-
-    Attributes:
-        input_names, output_names: the names in the file.
     """
 
-    input_names: tuple[str, ...]
-    output_names: tuple[str, ...]
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the inputs in the file."""
+        return tuple(info.name for info in self.inputs())
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the outputs in the file."""
+        return tuple(info.name for info in self.outputs())
 
     def inputs(self) -> tuple[ValueInfo, ...]:
         """Return name, dtype and dims of each input."""
@@ -62,7 +66,7 @@ class OnnxModule(GraphModule):
         """Print what was recognized, and which nodes call an operator that Python runs step by step."""
         print(explanation(self))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the model.
 
         Raises:  ArgumentTypeError that lists all inputs that do not fit; any error of an operator, with a note that
@@ -169,13 +173,11 @@ def _built(program: Program) -> OnnxModule:
     program.refuse_unsupported()
     graph = program.model.graph
     assert graph is not None  # `read_model` has refused such a file
-    builder = Builder(program)
+    builder = Builder(program, kind=OnnxModule)
     builder.build(graph)
-    module = builder.module(OnnxModule, "OnnxModule")
+    module = builder.module("OnnxModule")
     assert isinstance(module, OnnxModule)
     module.meta["inputs"] = tuple(map(value_info, inputs_of(graph)))
     module.meta["outputs"] = tuple(map(value_info, graph.output))
-    module.input_names = tuple(info.name for info in inputs_of(graph))
-    module.output_names = tuple(info.name for info in graph.output)
     module.eval()
     return module

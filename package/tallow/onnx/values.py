@@ -45,21 +45,38 @@ class Known:
         return tuple(int(each) for each in value.reshape(-1).tolist())
 
 
-class Root:
-    """Members of a module that its nodes refer to: path -> tensor or module. Names of the file become paths."""
+def attributes_of(kind: type[GraphModule]) -> frozenset[str]:
+    """Return the attributes that a module has before it gets weights, such as `forward`; a weight would hide them."""
+    graph = Graph()
+    graph.output(None)
+    return frozenset(dir(kind({}, graph, kind.__name__)))
 
-    def __init__(self) -> None:
+
+class Root:
+    """Members of a module that its nodes refer to: path -> tensor or module. Names of the file become paths.
+
+    Args:    kind: of the module, whose own attributes are no paths
+    """
+
+    def __init__(self, kind: type[GraphModule]) -> None:
+        self._reserved = attributes_of(kind)
         self.members: dict[str, Any] = {}
         self._prefixes: set[str] = set()
         self._last: dict[str, int] = {}  # name -> the number of the last one of that name
 
     def add(self, name: str, value: Any) -> str:
         """Add a tensor or module under its name in the file, or a similar one that is free; return its path."""
-        path = self._free(_path(name))
+        path = self._free(self._path(name))
         self.members[path] = value
         parts = path.split(".")
         self._prefixes.update(".".join(parts[:i]) for i in range(1, len(parts)))
         return path
+
+    def _path(self, name: str) -> str:
+        """Return a name as a dotted path of an attribute."""
+        parts = [re.sub(r"\W+", "_", part, flags=re.ASCII).strip("_") for part in name.split(".")]
+        parts = [part for part in parts if part] or ["tensor"]
+        return ".".join(f"{part}_" if part in self._reserved else part for part in parts)
 
     def _free(self, path: str) -> str:
         """Return a path that neither is taken, nor is above or below one that is."""
@@ -75,14 +92,6 @@ class Root:
         parts = path.split(".")
         above = (".".join(parts[:i]) for i in range(1, len(parts)))
         return path in self.members or path in self._prefixes or any(each in self.members for each in above)
-
-
-def _path(name: str) -> str:
-    """Return a name as a dotted path of an attribute."""
-    parts = [re.sub(r"\W+", "_", part, flags=re.ASCII).strip("_") for part in name.split(".")]
-    parts = [part for part in parts if part] or ["tensor"]
-    # An attribute of modules, such as `forward`, cannot be hidden.
-    return ".".join(f"{part}_" if hasattr(GraphModule, part) or part == "training" else part for part in parts)
 
 
 class OnnxProxy(Proxy):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
 from tallow.errors import CheckpointError, UnsupportedError
@@ -236,3 +237,16 @@ def test_external_data_outside_the_folder_or_the_file_is_refused(
     (folder / "net.onnx").write_bytes(external_file(place))
     with pytest.raises(CheckpointError, match=message):
         tl.onnx.load(folder / "net.onnx")
+
+
+@pytest.mark.parametrize("name", ["inputs", "input_names", "meta", "code", "explain", "forward", "graph", "training"])
+def test_a_weight_may_have_the_name_of_an_attribute_of_modules(name: str) -> None:
+    weight, x = tl.randn(3), tl.ones(2, 3)
+    model = loaded([call("Mul", f"x {name}", "y")], [typed("x", 2, 3)], {name: weight})
+    assert tl.equal(model(x=x), weight * x)
+    assert model.input_names == ("x",)
+
+
+def test_an_input_may_have_the_name_self() -> None:
+    model = loaded([call("Neg", "self", "y")], [typed("self", 2)], {})
+    assert tl.equal(model(self=tl.ones(2)), -tl.ones(2))

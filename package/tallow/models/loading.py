@@ -68,8 +68,8 @@ class FromPretrained:
             options: of the class, such as the labels of an ImageClassifier.
 
         Raises:  CheckpointError for a folder of another kind, or that lists every missing, unexpected or wrongly shaped
-                 tensor; ArgumentTypeError for an option that the class has not; TokenizerError, MissingPackageError,
-                 HubError; as `PretrainedModel.quantize`
+                 tensor; ArgumentTypeError for an option that the class does not have; TokenizerError,
+                 MissingPackageError, HubError; as `PretrainedModel.quantize`
         """
         if unknown := sorted(options.keys() - cls.load_options):
             raise ArgumentTypeError(f"{cls.__name__}.from_pretrained() has no argument {', '.join(unknown)}")

@@ -127,7 +127,7 @@ class ModelRunner {
     this.#times.clear();
     this.#nodes = info.nodes;
     this.#details = [];
-    this.#inputs.show(info.inputs, "");
+    this.#inputs.show(info.inputs);
     this.#graph.show(info.nodes);
     this.#clearNode();
     closeOnPhone(page.choices);

@@ -10,7 +10,7 @@ import { PictureField } from "./picture-field.js";
  * @typedef {{ name: string, dtype: string, scale: string, shape: (number | string | null)[], kinds: Kind[], size: { height: number | null, width: number | null, channels: number | null } }} Input
  * @typedef {"picture" | "sound" | "text" | "numbers"} Kind
  * @typedef {(method: string, keywords: Record<string, unknown>) => Promise<any>} Call  calls Python
- * @typedef {{ element: HTMLElement, give(call: Call, signal: AbortSignal): Promise<unknown> }} Field
+ * @typedef {{ element: HTMLElement, give(call: Call, signal: AbortSignal): Promise<unknown>, close?(): void }} Field
  */
 
 /** @type {Record<Kind, string>} */
@@ -27,9 +27,10 @@ export class Inputs {
     this.#place = place;
   }
 
-  /** Show the forms of a model. @param {Input[]} inputs @param {string} sample  the picture that the model comes with, if any */
-  show(inputs, sample) {
-    this.#forms = inputs.map((input) => new InputForm(input, sample));
+  /** Show the forms of a model. @param {Input[]} inputs */
+  show(inputs) {
+    for (const form of this.#forms) form.close();
+    this.#forms = inputs.map((input) => new InputForm(input));
     this.#place.replaceChildren(...this.#forms.map(({ element }) => element));
   }
 
@@ -52,15 +53,13 @@ export class Inputs {
 class InputForm {
   element = document.createElement("fieldset");
   #input;
-  #sample;
   /** @type {Field} */
   #field;
   #body = document.createElement("div");
 
-  /** @param {Input} input @param {string} sample */
-  constructor(input, sample) {
+  /** @param {Input} input */
+  constructor(input) {
     this.#input = input;
-    this.#sample = sample;
     this.element.dataset.testid = `input-${input.name}`;
     const legend = Object.assign(document.createElement("legend"), { textContent: input.name });
     const dims = Object.assign(document.createElement("p"), { className: "hint mono", textContent: `${input.dtype} ${input.shape.map((dim) => dim ?? "?").join(" × ") || "scalar"}` });
@@ -80,6 +79,10 @@ class InputForm {
     return this.#field.give(call, signal);
   }
 
+  close() {
+    this.#field.close?.();
+  }
+
   /** @param {File} file */
   take(file) {
     if (!("take" in this.#field)) return false;
@@ -88,13 +91,16 @@ class InputForm {
 
   #kindChoice() {
     const { kinds, name } = this.#input;
-    return choice("Kind", `kind-${name}`, Object.fromEntries(kinds.map((kind) => [kind, KINDS[kind]])), (kind) => (this.#field = this.#show(/** @type {Kind} */ (kind)))).label;
+    return choice("Kind", `kind-${name}`, Object.fromEntries(kinds.map((kind) => [kind, KINDS[kind]])), (kind) => {
+      this.close();
+      this.#field = this.#show(/** @type {Kind} */ (kind));
+    }).label;
   }
 
   /** @param {Kind} kind @returns {Field} */
   #show(kind) {
     const field = {
-      picture: () => new PictureField(this.#input, this.#sample),
+      picture: () => new PictureField(this.#input),
       sound: () => new SoundField(this.#input),
       text: () => new TextField(this.#input),
       numbers: () => new NumbersField(this.#input),

@@ -1,4 +1,4 @@
-/** A picture as an input: from a file, the camera or a sample, resized as the model takes it. */
+/** A picture as an input: a drawn one, or one from a file or the camera, resized as the model takes it. */
 
 import { Problem } from "../../web/worker/protocol.js";
 import { choice, labelled } from "./inputs.js";
@@ -23,11 +23,13 @@ export class PictureField {
   #note = Object.assign(document.createElement("p"), { className: "hint" });
   /** @type {ImageBitmap | HTMLCanvasElement | null} */
   #picture = null;
+  /** @type {MediaStream | null}  of the camera, while it is on */
+  #stream = null;
   /** @type {Map<"height" | "width", HTMLInputElement>}  where the file leaves the size open */
   #sides = new Map();
 
-  /** @param {Input} input @param {string} sample  a picture that comes with the model; empty for a drawn one */
-  constructor(input, sample) {
+  /** @param {Input} input */
+  constructor(input) {
     this.#input = input;
     const picker = Object.assign(document.createElement("input"), { type: "file", accept: "image/*" });
     picker.dataset.testid = `picture-${input.name}`;
@@ -52,8 +54,7 @@ export class PictureField {
     controls.className = "input-body";
     controls.append(labelled("A picture", picker), camera, fields, this.#note);
     this.element.append(this.shown, controls);
-    if (sample) this.#useSample(sample);
-    else this.#use(drawnSample());
+    this.#use(drawnSample());
   }
 
   /** Use a file. @param {File} file @returns {boolean}  whether it may be a picture */
@@ -95,16 +96,6 @@ export class PictureField {
     throw new Problem("BadNumber", `The ${side} of ${this.#input.name} cannot be ${field.value || "empty"}.`, `Write a number from 1 to ${MOST_SIDE}.`);
   }
 
-  /** @param {string} address */
-  async #useSample(address) {
-    try {
-      const response = await fetch(address);
-      this.#use(await createImageBitmap(await response.blob()));
-    } catch {
-      this.#use(drawnSample());
-    }
-  }
-
   /** @param {ImageBitmap | HTMLCanvasElement} picture */
   #use(picture) {
     this.#picture = picture;
@@ -137,16 +128,15 @@ export class PictureField {
   async #photograph(button) {
     if (!navigator.mediaDevices) return this.#say("Pages without HTTPS get no camera.");
     button.disabled = true;
-    /** @type {MediaStream} */
-    let stream;
     try {
-      stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
+      this.#stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
     } catch {
       return this.#say("There is no camera, or the browser does not let the page use it.");
     } finally {
       button.disabled = false;
     }
-    const video = Object.assign(document.createElement("video"), { srcObject: stream, muted: true, playsInline: true, className: "picture" });
+    if (!this.element.isConnected) return this.close(); // the model has changed meanwhile
+    const video = Object.assign(document.createElement("video"), { srcObject: this.#stream, muted: true, playsInline: true, className: "picture" });
     this.shown.before(video);
     this.shown.hidden = true;
     await video.play();
@@ -154,13 +144,19 @@ export class PictureField {
     button.onclick = () => {
       const still = Object.assign(document.createElement("canvas"), { width: video.videoWidth, height: video.videoHeight });
       still.getContext("2d")?.drawImage(video, 0, 0);
-      for (const track of stream.getTracks()) track.stop();
+      this.close();
       video.remove();
       this.shown.hidden = false;
       button.textContent = "Use the camera";
       button.onclick = () => this.#photograph(button);
       this.#use(still);
     };
+  }
+
+  /** Turn the camera off. */
+  close() {
+    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+    this.#stream = null;
   }
 
   /** @param {string} text */

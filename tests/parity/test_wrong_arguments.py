@@ -132,3 +132,17 @@ def test_arguments_of_the_wrong_type_are_refused_as_in_pytorch(op: str) -> None:
             continue
         accepted += [c for c in changed(call) if error_of(torch, c) and error_of(tl, c) is None]
     assert not accepted
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_extremes_refuse_arguments_that_would_have_no_effect(name: str) -> None:
+    for lib in (torch, tl):
+        x, function = lib.ones(2), getattr(lib, name)
+        calls: list[dict[str, Any]] = [{"keepdim": True}]
+        if name in ("max", "min"):
+            calls += [{"dim": 0, "other": x}, {"other": x, "keepdim": True}]
+            assert function(x, other=x).shape == (2,)
+        assert function(x, 0, keepdim=True)[0].shape == (1,)
+        for keywords in calls:
+            with pytest.raises(TypeError):
+                function(x, **keywords)

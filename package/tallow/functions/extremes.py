@@ -8,6 +8,7 @@ from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.short_runtime import ABSENT  # PyTorch refuses None
 from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentTypeError
 from tallow.ops.comparison import maximum, minimum
 from tallow.ops.order_statistics import median_along, median_of_all, nanmedian_along, nanmedian_of_all
 from tallow.ops.reduction import amax, amin
@@ -26,10 +27,22 @@ class Overloads(NamedTuple):
     pairwise: Op
 
     def __call__(self, input: Tensor, second: Any, keepdim: bool, other: Tensor | None) -> Any:
-        other = second if isinstance(second, Tensor) else other
-        if other is not ABSENT:
-            return self.pairwise.call(input, other)
-        return self.of_all.call(input) if second is ABSENT else self.along.call(input, second, keepdim)
+        name = self.along.name.removesuffix("_along")
+        if isinstance(second, Tensor) or other is not ABSENT:
+            if second is not ABSENT and other is not ABSENT:
+                raise ArgumentTypeError(f"{name}: got dim={second!r:.40} and other", hint="pass one of them")
+            _refuse_keepdim(name, keepdim)
+            return self.pairwise.call(input, second if other is ABSENT else other)
+        if second is ABSENT:
+            _refuse_keepdim(name, keepdim)
+            return self.of_all.call(input)
+        return self.along.call(input, second, keepdim)
+
+
+def _refuse_keepdim(name: str, keepdim: bool) -> None:
+    """Raise ArgumentTypeError for `keepdim` without a dim, which it could keep."""
+    if keepdim:
+        raise ArgumentTypeError(f"{name}: keepdim without dim", hint="pass dim, or leave keepdim out")
 
 
 _max = Overloads(amax, max_along, maximum)
@@ -79,7 +92,10 @@ def median(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
 
     Of an even number of elements it is the lower of the two in the middle.
     """
-    return apply(median_of_all, input) if dim is ABSENT else apply(median_along, input, dim, keepdim)
+    if dim is ABSENT:
+        _refuse_keepdim("median", keepdim)
+        return apply(median_of_all, input)
+    return apply(median_along, input, dim, keepdim)
 
 
 @overload
@@ -89,7 +105,10 @@ def nanmedian(input: Tensor, dim: int, keepdim: bool = ...) -> results.nanmedian
 @public("tl Tensor")
 def nanmedian(input: Tensor, dim: int = ABSENT, keepdim: bool = False) -> Any:
     """Return the median of the elements that are not NaN; see `median`."""
-    return apply(nanmedian_of_all, input) if dim is ABSENT else apply(nanmedian_along, input, dim, keepdim)
+    if dim is ABSENT:
+        _refuse_keepdim("nanmedian", keepdim)
+        return apply(nanmedian_of_all, input)
+    return apply(nanmedian_along, input, dim, keepdim)
 
 
 @public("tl Tensor")

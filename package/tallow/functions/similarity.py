@@ -29,7 +29,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     common = result_type(x1, x2)
     if not common.is_floating_point:
         raise DtypeError(f"cosine_similarity: expected floating point tensors, got {x1.dtype} and {x2.dtype}")
-    x1, x2 = broadcast_tensors(x1.to(common), x2.to(common))
+    x1, x2 = x1.to(common), x2.to(common)
+    if x1.shape != x2.shape:  # tensors of one shape may have any in an exported program
+        x1, x2 = broadcast_tensors(x1, x2)
     return (_unit(x1, dim, eps) * _unit(x2, dim, eps)).sum(dim)
 
 

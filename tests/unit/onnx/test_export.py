@@ -105,6 +105,14 @@ def test_arithmetic_with_sizes_is_part_of_the_graph() -> None:
         tl.testing.assert_close(loaded(x), model(x))
 
 
+def test_likeness_of_vectors_takes_any_number_of_them() -> None:
+    model = Function(lambda x, y: nn.functional.cosine_similarity(x, y, dim=-1))
+    sizes = {"args": ({0: "n"}, {0: "n"})}
+    loaded = tl.onnx.load(written(model, tl.randn(2, 4), tl.randn(2, 4), dynamic_shapes=sizes))
+    x, y = tl.randn(5, 4), tl.randn(5, 4)
+    tl.testing.assert_close(loaded(x, y), model(x, y))
+
+
 def test_large_weights_lie_in_a_second_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, x, path = nn.Linear(64, 32), tl.randn(2, 64), tmp_path / "net.onnx"
     tl.onnx.export(model, (x,), path)

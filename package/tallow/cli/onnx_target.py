@@ -18,6 +18,7 @@ from tallow.models.pretrained import PretrainedModel, SpanLogits
 from tallow.onnx.exporting import export
 from tallow.onnx.loading import load
 from tallow.onnx.protobuf import GraphProto, read_model
+from tallow.onnx.summary import each_weight
 from tallow.onnx.tensors import ExternalFiles, tensor_of
 
 LENGTH = 8  # tokens of the example on which a model is run
@@ -29,7 +30,7 @@ def tensors_of(path: str) -> Mapping[str, Tensor]:
     """Return the weights of an ONNX file, named as `tallow inspect` shows them.  Raises: CheckpointError, OSError"""
     graph = read_model(path).graph or GraphProto()
     files = ExternalFiles(Path(path).absolute().parent)
-    values = {tensor.name: tensor_of(tensor, files) for tensor in graph.initializer}
+    values = {name: tensor_of(tensor, files) for name, tensor in each_weight(graph)}
     return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 

@@ -91,7 +91,7 @@ def contents(source: Source) -> OnnxContents:
 def contents_of(model: ModelProto) -> OnnxContents:
     """Return the contents of a model that was read."""
     graph = model.graph or GraphProto()
-    tensors = [*_tensors(graph)]
+    tensors = [_entry(name, tensor) for name, tensor in each_weight(graph)]
     weights = {tensor.name for tensor in graph.initializer}
     nodes = [*each_node(graph), *(node for function in model.functions for node in each_node(function))]
     metadata: dict[str, Any] = {
@@ -146,17 +146,14 @@ def _unsupported(model: ModelProto) -> dict[str, int]:
         return {str(error).partition("\n")[0]: 1}
 
 
-def _tensors(graph: GraphProto) -> Iterator[Entry]:
-    """Yield the initializers, and large tensors of Constant nodes."""
+def each_weight(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
+    """Yield the initializers, and large tensors of Constant nodes, with their names."""
     for tensor in graph.initializer:
-        yield _entry(tensor.name, tensor)
+        yield tensor.name, tensor
     for node in graph.node:
         for attribute in node.attribute if node.op_type == "Constant" else ():
-            if (
-                attribute.t is not None
-                and (entry := _entry(node.output[0] if node.output else "", attribute.t)).bytes >= LARGE
-            ):
-                yield entry
+            if attribute.t is not None and _bytes(attribute.t) >= LARGE:
+                yield node.output[0] if node.output else "", attribute.t
 
 
 def _entry(name: str, tensor: TensorProto) -> Entry:

@@ -16,7 +16,15 @@ from tallow.cli import main
 from tallow.cli.onnx_target import write_onnx
 from tallow.io import npz, safetensors
 from tallow.models import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, stories
-from tallow.onnx.protobuf import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, encode
+from tallow.onnx.protobuf import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    encode,
+)
 
 
 @pytest.fixture
@@ -57,6 +65,19 @@ def test_inspect_checks_the_weights(tmp_path: Path, capsys: pytest.CaptureFixtur
     path.write_bytes(encoded_model([node("Add", "good", "bad")], [], [value("y", 2)], weights))
     assert main(["inspect", str(path), "--check"]) == 1
     assert "bad holds NaN or infinities" in capsys.readouterr().out
+
+
+def test_weights_in_constant_nodes_are_checked_and_converted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = TensorProto(dims=[300], data_type=1, raw_data=np.full(300, np.nan, np.float32).tobytes())
+    constant = NodeProto(output=["k"], op_type="Constant", attribute=[AttributeProto(name="value", type=4, t=held)])
+    path, out = tmp_path / "net.onnx", tmp_path / "weights.safetensors"
+    path.write_bytes(encoded_model([constant, node("Add", "x", "k")], [value("x", 300)], [value("y", 300)]))
+    assert main(["inspect", str(path), "--check"]) == 1
+    assert "k holds NaN or infinities" in capsys.readouterr().out
+    assert main(["convert", str(path), str(out)]) == 0
+    assert safetensors.load(str(out))["k"].shape == (300,)
 
 
 def test_inspect_of_a_file_that_is_no_onnx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

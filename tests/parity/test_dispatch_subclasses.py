@@ -221,6 +221,14 @@ def test_errors() -> None:
 
     with pytest.raises(TypeError, match="must define __torch_dispatch__"):
         tl.Tensor._make_wrapper_subclass(Plain, (2,))
+
+    class Mute(tl.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    with pytest.raises(TypeError, match=r"'abs\.default' on types that implement __torch_dispatch__: Mute"):
+        tl.abs(Mute([1.0]))
     x = logging_class(OURS, [])(tl.ones(2)).requires_grad_()
     with pytest.raises(RuntimeError, match="the gradient of what __torch_dispatch__ returns is not computed"):
         (x * 2).backward(tl.ones(2))

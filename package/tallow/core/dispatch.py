@@ -15,15 +15,16 @@ from tallow import dtypes
 from tallow.core import meta, watching
 from tallow.core.apply import needs_gradient, record
 from tallow.core.overloads import call_of, call_of_method
-from tallow.core.overrides import answers, subclasses
+from tallow.core.overrides import answers, ask, subclasses
 from tallow.core.tensor import Tensor
 from tallow.core.trees import leaves
 from tallow.devices import device as device_named
-from tallow.errors import ArgumentTypeError, GraphError, UnsupportedError
+from tallow.errors import GraphError, UnsupportedError
 from tallow.ops.memory_format import strided
 from tallow.ops.table import Op
 from tallow.tape.modes import mode, no_grad
 
+METHOD = "__torch_dispatch__"
 T = TypeVar("T", bound=Tensor)
 
 
@@ -35,28 +36,16 @@ def watch() -> None:
 def answer(op: Op, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what the class of an operand makes of an op; without such an operand the op's own result."""
     operands = [x for x in leaves((args, kwargs)) if isinstance(x, Tensor)]
-    types = dict.fromkeys(type(x) for x in operands if type(x)._watch is not None)
+    asked = [x for x in operands if type(x)._watch is not None]
     with watching.rewatched():
-        if not types or (not subclasses.are_off and any(map(answers, types))):  # their __torch_function__ comes first
+        # Their __torch_function__ comes first.
+        if not asked or (not subclasses.are_off and any(answers(type(x)) for x in asked)):
             return function(*args, **kwargs)
         with no_grad():
-            result = _asked(call_of(op, function), tuple(types), args, kwargs)
+            result = ask(call_of(op, function), asked, args, kwargs, METHOD)
     if mode.recording and needs_gradient(operands):
         _refuse_gradients(op, operands, result)
     return result
-
-
-def _asked(func: Any, types: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the first result of a class that is not NotImplemented: subclasses are asked before their bases."""
-    for cls in sorted(types, key=lambda cls: -len(cls.__mro__)):
-        result = cls.__torch_dispatch__(func, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    names = ", ".join(cls.__name__ for cls in types)
-    raise ArgumentTypeError(
-        f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned NotImplemented: {names}",
-        hint=f"let __torch_dispatch__ of one of them compute {func.__name__}",
-    )
 
 
 def _refuse_gradients(op: Op, operands: Sequence[Tensor], result: Any) -> None:
@@ -122,7 +111,7 @@ def stride_of_wrapper(tensor: Tensor, dim: int | None = None) -> Any:
 def detached(tensor: Tensor) -> Any:
     """Return what the class of a tensor makes of `detach`."""
     with watching.rewatched(), no_grad():
-        return _asked(call_of_method(Tensor.detach), (type(tensor),), (tensor,), {})
+        return ask(call_of_method(Tensor.detach), (tensor,), (tensor,), {}, METHOD)
 
 
 def prepare(cls: type[Tensor]) -> None:

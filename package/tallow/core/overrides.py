@@ -97,9 +97,16 @@ def _answer(
     return ask(function, arguments, args, kwargs)
 
 
-def ask(function: Callable[..., Any], arguments: Iterable[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def ask(
+    function: Callable[..., Any],
+    arguments: Iterable[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    method: str = _METHOD,
+) -> Any:
     """Return what the arguments that can answer make of a call: subclasses first, then in their order.
 
+    Args:   method: of their classes, which answers
     Raises: ArgumentTypeError if each of them returns NotImplemented.
     """
     asked: dict[type, Any] = {}
@@ -110,13 +117,13 @@ def ask(function: Callable[..., Any], arguments: Iterable[Any], args: tuple[Any,
         ordered.insert(next((i for i, other in enumerate(ordered) if issubclass(cls, other)), len(ordered)), cls)
     types = tuple(ordered)
     for cls in types:
-        result = getattr(asked[cls], _METHOD)(function, types, args, kwargs)
+        result = getattr(asked[cls], method)(function, types, args, kwargs)
         if result is not NotImplemented:
             return result
     name, names = getattr(function, "__name__", function), ", ".join(cls.__name__ for cls in types)
     raise ArgumentTypeError(
-        f"no implementation found for {name!r} on types that implement {_METHOD}: {names}",
-        hint=f"let {_METHOD} of one of them return a result",
+        f"no implementation found for {name!r} on types that implement {method}: {names}",
+        hint=f"let {method} of one of them return a result",
     )
 
 

@@ -71,7 +71,7 @@ class DecoderForward:
         if ids is None:
             assert inputs.embeds is not None
             ids = placeholder_ids(inputs.embeds, getattr(self.config, "pad_token_id", None))
-        use_cache: bool = self.config.use_cache if inputs.use_cache is None else inputs.use_cache  # type: ignore[attr-defined]
+        use_cache: bool = self.config.use_cache if inputs.use_cache is None else inputs.use_cache
         is_alone = inputs.past is None
         seen = seen_by(self, ids, inputs.mask, inputs.positions, is_alone=is_alone, use_cache=use_cache)
         if seen is None:

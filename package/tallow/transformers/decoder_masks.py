@@ -34,12 +34,16 @@ class Masks(dict[Any, Tensor]):
         """Return the mask (B, 1, T, S) for (queries, keys, window, additive)."""
         if key not in self:
             queries, keys, window, additive = key
-            places = np.arange(keys)
             own = np.arange(keys - queries, keys)[:, None]
-            visible = (places <= own) & (places > own - (window or keys)) & self.seen[:, None, None, -keys:]
+            visible = self.visible(queries, keys) & (np.arange(keys) > own - (window or keys))
             mask = np.where(visible, np.float32(0), np.float32(-np.inf)) if additive else visible
             self[key] = wrap(devices.move(mask, self.device))
         return super().get(key, default)
+
+    def visible(self, queries: int, keys: int) -> npt.NDArray[np.bool_]:
+        """Return what the last queries see of all keys, without a window: (B, 1, T, S)."""
+        causal = np.arange(keys) <= np.arange(keys - queries, keys)[:, None]
+        return causal & self.seen[:, None, None, -keys:]
 
 
 class MaskedTexts(Uncached):
@@ -84,15 +88,9 @@ class VisibleTexts(Uncached):
 class Visible(Masks):
     """A mask in the forms that layers ask for.  Args: seen: (B, T, T)"""
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the mask (B, 1, T, S) for (queries, keys, window, additive)."""
-        if key not in self:
-            queries, keys, window, additive = key
-            places, own = np.arange(keys), np.arange(keys - queries, keys)[:, None]
-            seen = self.seen[:, None, -queries:, -keys:] & (places > own - (window or keys))
-            mask = np.where(seen, np.float32(0), np.float32(-np.inf)) if additive else seen
-            self[key] = wrap(devices.move(mask, self.device))
-        return dict.get(self, key, default)
+    def visible(self, queries: int, keys: int) -> npt.NDArray[np.bool_]:
+        """Return what the mask says of the last queries and of all keys: (B, 1, T, S)."""
+        return self.seen[:, None, -queries:, -keys:]
 
 
 def seen_by(

@@ -176,7 +176,7 @@ def _array(path: Path, suffix: str) -> Any:
     if suffix == ".json":
         try:
             return np.asarray(json.loads(read_regular(str(path))))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ArgumentError(f"{path} holds no array: {error}", hint="write nested lists of one depth") from error
     if suffix == ".npy":
         return npz.load_array(str(path))

@@ -144,10 +144,13 @@ def from_sound(samples: npt.NDArray[np.float32], info: ValueInfo) -> Tensor:
 def from_array(values: npt.NDArray[Any], info: ValueInfo) -> Tensor | npt.NDArray[Any]:
     """Return an array as the value of an input, in the input's dtype where no value changes.
 
-    Raises:  ArgumentError if a value would change
+    Raises:  ArgumentError if a value would change, or is no string where the input takes strings
     """
     if info.kind == "string":
-        return np.asarray(values, dtype=object)
+        texts = np.asarray(values, dtype=object)
+        if not all(isinstance(text, str) for text in texts.reshape(-1)):
+            raise ArgumentError(f"{info.name}: an array with values that are no strings", hint="pass strings")
+        return texts
     given = tensor(values) if not isinstance(values, Tensor) else values
     if info.dtype is None or given.dtype == info.dtype:
         return given

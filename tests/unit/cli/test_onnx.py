@@ -18,6 +18,7 @@ from tallow.io import npz, safetensors
 from tallow.models import BertConfig, BertForQuestionAnswering, BertForSequenceClassification, BertModel, stories
 from tallow.onnx.protobuf import (
     AttributeProto,
+    DataType,
     GraphProto,
     ModelProto,
     NodeProto,
@@ -160,6 +161,26 @@ def test_run_resizes_pictures_and_goes_through_folders(
     shown = json.loads(capsys.readouterr().out)["outputs"]["y"]
     assert shown["shape"] == [1, 3, 4, 6]
     assert np.asarray(shown["data"])[0, :, 0, 0].tolist() == [0, 0, 255]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("[1]", "no strings"),
+        ('[["a", null]]', "no strings"),
+        ('{"a": "b"}', "no strings"),
+        ("[" * 100_000 + "]" * 100_000, "holds no array"),
+    ],
+    ids=["number", "null", "object", "deep"],
+)
+def test_run_takes_strings_for_texts_alone(
+    written: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [value(name, "n", dtype=DataType.STRING) for name in ("x", "y")]
+    (tmp_path / "words.onnx").write_bytes(encoded_model([node("Identity", "x")], words[:1], words[1:]))
+    (tmp_path / "x.json").write_text(written)
+    assert main(["run", str(tmp_path / "words.onnx"), "--input", str(tmp_path / "x.json")]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.native("Pyodide has no Pillow")

@@ -18,6 +18,7 @@ import tallow as tl
 from tallow.cli import main
 from tallow.onnx.protobuf import DataType
 from tallow.serving.catalog import Catalog
+from tallow.serving.http import open_inference
 from tallow.serving.http.app import make_app
 from tallow.serving.http.application import Access
 from tallow.serving.http.open_inference import HEADER
@@ -208,6 +209,16 @@ def test_values_that_json_lacks_are_asked_for_in_binary(server: Running) -> None
     assert "binary_data" in answer["error"]
     _, tail = infer_binary(server, "logs", {"inputs": [zero], "parameters": {"binary_data_output": True}}, b"")
     assert np.frombuffer(tail, "<f4").tolist() == [-np.inf]
+
+
+def test_large_outputs_are_asked_for_in_binary(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_inference, "MOST_IN_JSON", 5)
+    inputs = [tensor("a", "FP32", [2, 2], [1, 2, 3, 4]), B]
+    status, answer, _ = post(server, "/v2/models/pair/infer", {"inputs": inputs})
+    assert (status, answer) == (400, {"error": "outputs of more than 5 values; ask for binary_data"})
+    assert infer(server, "pair", *inputs, outputs=[{"name": "y"}])["outputs"][0]["data"] == [0, 0, 2, 2]
+    _, tail = infer_binary(server, "pair", {"inputs": inputs, "parameters": {"binary_data_output": True}}, b"")
+    assert len(tail) == 32
 
 
 def test_labels_in_place_of_a_tensor_are_refused(server: Running) -> None:

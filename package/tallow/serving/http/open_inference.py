@@ -67,6 +67,7 @@ EXTENSIONS = ["binary_tensor_data"]
 PLATFORM = "onnx_tallow"
 MOST_TENSORS, MOST_RANK = 256, 32
 MOST_TEXTS = 1 << 20
+MOST_IN_JSON = 1 << 24  # values of an answer, which take some 40 bytes each until it is written
 
 DATATYPES: dict[str, npt.DTypeLike] = {
     "BOOL": "?",
@@ -264,6 +265,7 @@ def _answer(number: str | None, wanted: dict[str, bool] | bool, outputs: Mapping
     chosen = dict.fromkeys(outputs, wanted) if isinstance(wanted, bool) else wanted
     entries: list[dict[str, Any]] = []
     tail: list[bytes] = []
+    count = 0
     for each, binary in chosen.items():
         if each not in outputs:
             raise ApiError(f"outputs: the model has no {each!r:.80}; it has {', '.join(outputs)}", "outputs")
@@ -276,6 +278,9 @@ def _answer(number: str | None, wanted: dict[str, bool] | bool, outputs: Mapping
         else:
             if array.dtype.kind == "f" and not np.isfinite(array).all():
                 raise ApiError(f"{each} has values that JSON does not have; ask for binary_data", status=FAILED)
+            count += array.size
+            if count > MOST_IN_JSON:
+                raise ApiError(f"outputs of more than {MOST_IN_JSON:,} values; ask for binary_data", "outputs")
             entry["data"] = array.reshape(-1).tolist()
         entries.append(entry)
     head: dict[str, Any] = {"model_name": name, "model_version": VERSION}

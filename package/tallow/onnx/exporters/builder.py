@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,11 +102,9 @@ class Builder:
         self.taken.add(candidate)
         return candidate
 
-    @contextmanager
-    def converting(self, node: Node, results: list[Value]) -> Iterator[None]:
-        """Name the values of the block after a node of the exported graph."""
+    def begin(self, node: Node, results: list[Value]) -> None:
+        """Name the values that follow after a node of the exported graph."""
         self.node, self.results, self._prefix = node, results, node.name
-        yield
 
     @property
     def result(self) -> Value:

@@ -122,9 +122,9 @@ class Conversion:
             return  # a constant, once it is used
         results = [Value("", dtype, tuple(shape)) for dtype, shape in known.tensors]
         name = name_of(node.target)
+        self.g.begin(node, results)
         try:
-            with self.g.converting(node, results):
-                made = self._converted(node, name)
+            made = self._converted(node, name)
         except UnsupportedError as error:
             self._fail(node, f"{name}: {error}" if name in EXPORTERS else name)
             made = tuple(results) if known.is_tuple else next(iter(results), None)

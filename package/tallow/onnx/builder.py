@@ -21,7 +21,7 @@ from tallow.onnx.operators.registry import Operator
 from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
 from tallow.onnx.scopes import CONSTANT, Opsets, Program, operator_of
 from tallow.onnx.signature import value_info
-from tallow.onnx.tensors import NARROW, tensor_of
+from tallow.onnx.tensors import NARROW
 from tallow.onnx.values import Known, OnnxTracer, Root, Value
 
 STATISTICS = {"BatchNormalization": (3, 4)}  # operands that are state, and not trained
@@ -80,7 +80,7 @@ class Builder:
             raise CheckpointError(f"the initializer {name!r:.80} is a sparse tensor", hint="save it as a dense one")
         self._uses.update(name for node in proto.node for name in node.input)
         for tensor in proto.initializer:
-            value = tensor_of(tensor, self.program.files)
+            value = self.program.tensor(tensor)
             self._note_narrow(tensor.name, tensor.data_type)
             self.define(tensor.name, Known(value, tensor.name, _is_weight(value)))
         for number, node in enumerate(proto.node):
@@ -179,8 +179,10 @@ class Builder:
             if sizes is not None:
                 return [sizes]
         if not graphs and operator.folds:
-            known = folded(operator, operands, attributes, [self._uses[name] for name in node.input])
+            uses = [self._uses[name] for name in node.input]
+            known = folded(operator, operands, attributes, uses, self.program.elements_left)
             if known is not None:
+                self.program.elements_left -= sum(value.numel() for value in known.values if value is not None)
                 made_of = next((each.name for each in operands if isinstance(each, Known) and each.trains), None)
                 pairs = zip(known.values, names, strict=False)
                 return [Known(value, made_of or name, known.trains) for value, name in pairs]

@@ -28,7 +28,8 @@ MOST = 1 << 23  # elements of an example; functions without a rule for shapes ru
 MOST_OF_ALL = 1 << 28  # elements of all examples of a file
 
 Sizes = tuple[tuple[int, int], ...]
-FAILURES = (TallowError, ValueError, TypeError, IndexError, AttributeError, ArithmeticError)
+# What an operator raises for operands and attributes that it does not take
+FAILURES = (TallowError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError)
 
 
 class Pair(NamedTuple):

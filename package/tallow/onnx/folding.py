@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tallow.autograd import no_grad
 from tallow.core.tensor import Tensor
-from tallow.errors import TallowError
+from tallow.onnx.examples import FAILURES
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.values import Known, Value
 
@@ -23,14 +23,16 @@ class Folded(NamedTuple):
 
 
 def folded(
-    operator: Operator, operands: Sequence[Value], attributes: dict[str, Any], uses: Sequence[int]
+    operator: Operator, operands: Sequence[Value], attributes: dict[str, Any], uses: Sequence[int], left: int
 ) -> Folded | None:
     """Return the outputs if all operands are known, or None.
 
     A weight that other nodes use too stays as it is: two copies of it would train apart. A result that has more
     elements than its operands is left to the run.
 
-    Args:    uses: how often the graph uses each operand
+    Args:
+        uses: how often the graph uses each operand
+        left: the most elements that the results may have
     """
     known = [value for value in operands if isinstance(value, Known)]
     if len(known) < len(operands) or any(value.trains and count > 1 for value, count in zip(known, uses, strict=True)):
@@ -38,7 +40,7 @@ def folded(
     if not all(value.value is None or isinstance(value.value, Tensor) for value in known):
         return None
     arguments = [_argument(operator, i, value) for i, value in enumerate(known)]
-    most = max(FEW, sum(value.value.numel() for value in known if value.value is not None))
+    most = min(left, max(FEW, sum(value.value.numel() for value in known if value.value is not None)))
     try:
         size = _size(operator, arguments, attributes)
         if size is None and prod(value.numel() for value in arguments if isinstance(value, Tensor)) > FEW:
@@ -47,7 +49,7 @@ def folded(
             return None
         with no_grad():
             results = operator.function(*arguments, **attributes)
-    except TallowError:
+    except FAILURES:
         return None  # the node raises it when it runs, where it may never be reached
     values = list(results) if isinstance(results, tuple) else [results]
     if not all(value is None or isinstance(value, Tensor) for value in values):
@@ -67,7 +69,7 @@ def _size(operator: Operator, arguments: Sequence[Any], attributes: dict[str, An
     shapes = [value.to("meta") if isinstance(value, Tensor) else value for value in arguments]
     try:
         results = operator.function(*shapes, **attributes)
-    except (TallowError, ValueError, TypeError):
+    except FAILURES:
         return None
     values = results if isinstance(results, tuple) else (results,)
     return sum(value.numel() for value in values if isinstance(value, Tensor))

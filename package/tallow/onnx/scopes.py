@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
+from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError, UnsupportedError
 from tallow.onnx.examples import Examples
 from tallow.onnx.operators.registry import Operator, find_operator
-from tallow.onnx.protobuf import FunctionProto, ModelProto, NodeProto, OperatorSetIdProto
-from tallow.onnx.tensors import ExternalFiles
+from tallow.onnx.protobuf import FunctionProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto
+from tallow.onnx.tensors import ExternalFiles, Strings, tensor_of
 
 NEWEST_OPSET = 28  # of ai.onnx that is known
 CONSTANT = "Constant"  # which the builder reads itself
 FEWEST_NODES = 1 << 16  # that a file may grow to by its functions, however small it is
+FEWEST_ELEMENTS = 1 << 20  # that are computed when a file is loaded, however small it is
+ELEMENTS_FOR_EACH = 8  # that are computed for each element of the file
 
 FunctionKey = tuple[str, str, str]
 Opsets = Mapping[str, int]
@@ -30,6 +34,7 @@ class Program:
         examples: of the values of nodes, which tell dtypes and numbers of dims.
         constants_train: whether nodes Constant hold the weights: some exporters write no initializers.
         nodes_left: how many nodes may still be built; functions that call functions grow beyond any bound.
+        elements_left: how many elements may still be computed; values that are joined with themselves do so too.
     """
 
     model: ModelProto
@@ -40,6 +45,7 @@ class Program:
     functions: dict[FunctionKey, FunctionProto] = field(init=False)
     constants_train: bool = field(init=False)
     nodes_left: int = field(init=False)
+    elements_left: int = field(init=False, default=FEWEST_ELEMENTS)
     examples: Examples = field(default_factory=Examples)
 
     def __post_init__(self) -> None:
@@ -54,6 +60,12 @@ class Program:
         self.constants_train = graph is not None and not any(tensor.dims for tensor in graph.initializer)
         count = sum(len(function.node) for function in self.model.functions) + (len(graph.node) if graph else 0)
         self.nodes_left = max(FEWEST_NODES, 16 * count)
+
+    def tensor(self, proto: TensorProto) -> Tensor | Strings:
+        """Return an initializer.  Raises: as `tensor_of`"""
+        value = tensor_of(proto, self.files)
+        self.elements_left += ELEMENTS_FOR_EACH * prod(value.shape)
+        return value
 
     def _opsets(self, imports: Sequence[OperatorSetIdProto]) -> Opsets:
         """Return domain -> version.  Raises: UnsupportedError for operators of ai.onnx that are newer than known"""

@@ -11,7 +11,7 @@ import pytest
 from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
-from tallow.errors import CheckpointError, UnsupportedError
+from tallow.errors import CheckpointError, TallowError, UnsupportedError
 from tallow.onnx.operators.registry import Ints, ints, operator
 from tallow.onnx.protobuf import (
     AttributeProto,
@@ -250,3 +250,22 @@ def test_a_weight_may_have_the_name_of_an_attribute_of_modules(name: str) -> Non
 def test_an_input_may_have_the_name_self() -> None:
     model = loaded([call("Neg", "self", "y")], [typed("self", 2)], {})
     assert tl.equal(model(self=tl.ones(2)), -tl.ones(2))
+
+
+def test_values_that_grow_without_end_are_not_computed_at_load() -> None:
+    nodes: list[NodeProto] = []
+    for i in range(13):
+        nodes += [call("Neg", f"w{i}", f"n{i}"), call("Concat", f"w{i} n{i}", f"w{i + 1}", axis=0)]
+    nodes.append(call("Add", "x w13", "y"))
+    weights = {"w0": tl.ones(1000, dtype=tl.int32)}
+    model = loaded(nodes, [typed("x", "n", dtype=tl.int32)], weights)
+    assert sum(buffer.numel() for buffer in model.buffers()) < 1 << 20
+    assert model(tl.zeros(1, dtype=tl.int32)).shape == (1000 << 13,)
+
+
+def test_a_computation_of_weights_that_fails_is_left_to_the_run() -> None:
+    far = 1 << 20
+    nodes = [call("Conv", "w k", "c", pads=[far] * 4, strides=[far] * 2), call("Add", "x c", "y")]
+    model = loaded(nodes, [typed("x", 1)], {"w": tl.ones(1, 1, 4, 4), "k": tl.ones(1, 1, 1, 1)})
+    with pytest.raises(TallowError):
+        model(tl.ones(1))

@@ -14,6 +14,7 @@ from tallow.fx.graph_module import GraphModule, _assign_attr
 from tallow.fx.node import Node, map_arg
 from tallow.nn.module import Module
 from tallow.nn.parameter import Parameter
+from tallow.onnx.examples import FAILURES
 from tallow.onnx.passes.matching import is_own, name_of
 
 MOST = 64  # weights and nodes that one result is made of
@@ -48,7 +49,9 @@ def _leaves(module: GraphModule) -> dict[Node, frozenset[Node]]:
 
 
 def _is_kept(node: Node) -> bool:
-    return any(word in name_of(node) for word in (*RANDOM, DETACHED)) or node.is_impure()
+    # Without an example nothing bounds what it computes.
+    is_bounded = node.meta.get("example") is not None
+    return not is_bounded or any(word in name_of(node) for word in (*RANDOM, DETACHED)) or node.is_impure()
 
 
 def _replace(module: GraphModule, node: Node, leaves: dict[Node, frozenset[Node]]) -> bool:
@@ -59,8 +62,11 @@ def _replace(module: GraphModule, node: Node, leaves: dict[Node, frozenset[Node]
         return False
     if not trained or is_quantized or not all(_serves(leaf, node, leaves) for leaf in trained):
         return False
-    with no_grad():
-        value = _value(node, dict(held))
+    try:
+        with no_grad():
+            value = _value(node, dict(held))
+    except FAILURES:
+        return False  # the node raises it when it runs
     if not isinstance(value, Tensor) or value.numel() > sum(each.numel() for each in held.values()):
         return False
     path = min(str(leaf.target) for leaf in trained)

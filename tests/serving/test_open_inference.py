@@ -251,6 +251,18 @@ def test_unknown_fields_are_named_and_a_key_is_needed(server: Running) -> None:
     assert post(server, "/v2/models/logs/infer", request, key="wrong")[0] == 401
 
 
+@pytest.mark.parametrize("dims", [("n",), (1 << 40,)], ids=["error", "size"])
+def test_a_model_that_takes_no_zeros_is_served(dims: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = encoded_model([node("Neg", "x")], [value("x", *dims)], [value("y", *dims)])
+    worker = TensorWorker("picky", tl.onnx.load(file))
+    monkeypatch.setattr(worker, "answer", lambda requests: requests[len(requests)])
+    worker.start()
+    try:
+        worker.warm_up()
+    finally:
+        worker.stop()
+
+
 def test_two_models_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "net.onnx").write_bytes(files()["logs"])
     option = ("--onnx", f"a={tmp_path / 'net.onnx'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from tallow.serving.worker import GroupWorker
 from tallow.tape.modes import no_grad
 
 Tensors = Mapping[str, Any]
+log = logging.getLogger("tallow.serving")
 
 
 class TooSlow(TallowError, RuntimeError):
@@ -43,12 +45,18 @@ class TensorWorker(GroupWorker[Tensors, dict[str, Any]]):
         return [self._outputs(request) for request in requests]
 
     def warm_up(self) -> None:
-        """Run the model once, on zeros; dims that the file leaves open are 1, which some models cannot take."""
-        dims = {info.name: [dim if isinstance(dim, int) else 1 for dim in info.shape or ()] for info in self._numbers()}
-        zeros = {info.name: filled(info, dims[info.name], "zeros") for info in self._numbers()}
-        error = self.submit(zeros).exception()
-        if error is not None and not isinstance(error, TallowError):
-            raise error
+        """Run the model once, on zeros; dims that the file leaves open are 1.
+
+        Some models cannot take these, and have no such run: that says nothing of what clients send.
+        """
+        try:
+            zeros = {
+                info.name: filled(info, [dim if isinstance(dim, int) else 1 for dim in info.shape or ()], "zeros")
+                for info in self._numbers()
+            }
+            self.submit(zeros).result()
+        except Exception as error:
+            log.info("%s does not run on zeros: %s", self.name, error)
 
     def _numbers(self) -> list[Any]:
         return [info for info in self.model.inputs() if info.kind == "tensor"]

@@ -320,6 +320,29 @@ def test_positions_that_do_not_rise_by_one(name: str, use_cache: bool | None, fo
     both(program)
 
 
+PLACES = [
+    ([[0, 1, 2, 3]] * 2, [[4, 5]] * 2),
+    (None, [[9, 10]] * 2),
+    ([[5, 6, 7, 8]] * 2, [[4, 5]] * 2),
+    ([[5, 6, 7, 8], [0, 1, 2, 3]], [[9, 10], [7, 8]]),
+    ([[0, 1, 0, 1]] * 2, [[2, 3]] * 2),
+    ([[0, 1, 3, 5]] * 2, [[6, 9]] * 2),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), PLACES)
+def test_positions_after_a_cache(before: Any, after: Any, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, "LlamaForCausalLM"), torch.tensor(IDS)
+        places = None if before is None else torch.tensor(before)
+        with torch.no_grad():
+            read = model(ids[:, :4], position_ids=places, use_cache=True)
+            read.past_key_values.reorder_cache(torch.tensor([1, 0]))
+            return model(ids[:, 4:6], position_ids=torch.tensor(after), past_key_values=read.past_key_values)[0]
+
+    both(program)
+
+
 @pytest.mark.parametrize("name", ["Qwen2ForSequenceClassification", "LlamaForTokenClassification"])
 def test_caches_of_heads(name: str, folders: Folders) -> None:
     def program(tf: Any, torch: Any) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import tallow
 from tallow import dtypes
 from tallow.core.tensor import Tensor, wrap
@@ -39,6 +42,7 @@ class Cache:
 
     Attributes:
         memory: a `tallow.nn.cache.KVCache`; None before the first call.
+        shift: how far the positions of each row were from their places in the cache, (B or 1,); None if not known.
     """
 
     is_compileable = False
@@ -46,6 +50,7 @@ class Cache:
 
     def __init__(self) -> None:
         self.memory: KVCache | None = None
+        self.shift: npt.NDArray[np.int64] | None = None
         self._layers: list[tuple[Tensor, Tensor]] = []  # what `update` was called with, by those who use it themselves
 
     def memory_for(self, core: Any, batch: int, padding: Sequence[int] | None = None) -> KVCache:
@@ -149,6 +154,8 @@ class Cache:
         rows = indices.tolist() if hasattr(indices, "tolist") else list(indices)
         if self.memory is not None:
             self.memory.select(rows)
+        if self.shift is not None and len(self.shift) > 1:
+            self.shift = self.shift[rows]
         self._layers = [(keys[rows], values[rows]) for keys, values in self._layers]
 
     def batch_repeat_interleave(self, repeats: int) -> None:

@@ -131,7 +131,7 @@ def positions(table: Embedding | None, ids: Tensor | None, model: Any, mask: Ten
     if ids is None or (table is None and is_consecutive(ids, mask)):
         yield
     elif table is None:
-        with rotated_at(ids, model):
+        with rotated_at(places_of(ids), model):
             yield
     else:
         with output_of(table, lambda: table.weight[ids]):
@@ -143,30 +143,56 @@ def places_of(ids: Tensor) -> npt.NDArray[np.int64]:
     return np.asarray(devices.to_host(ids.array), np.int64).reshape(-1, ids.shape[-1])
 
 
-def is_consecutive(ids: Tensor, mask: Tensor | None = None) -> bool:
-    """Return whether positions (B or 1, T) rise by one from token to token, apart from those that a mask hides."""
-    offsets = places_of(ids) - np.arange(ids.shape[-1])
+def shift_of(ids: Tensor, start: int, mask: Tensor | None) -> npt.NDArray[np.int64] | None:
+    """Return how far the positions of each row are from `start`, `start` + 1, ..., (B or 1,).
+
+    Returns: None if they do not rise by one from token to token, apart from those that the mask hides
+    """
+    offsets = places_of(ids) - np.arange(start, start + ids.shape[-1])
     seen = np.ones_like(offsets, np.bool_)
     if mask is not None:
         seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)[:, -ids.shape[-1] :]
     offsets, seen = np.broadcast_arrays(offsets, seen)
-    first = np.take_along_axis(offsets, seen.argmax(axis=1)[:, None], axis=1)
-    return not ((offsets != first) & seen).any()
+    first: npt.NDArray[np.int64] = np.take_along_axis(offsets, seen.argmax(axis=1)[:, None], axis=1)
+    return None if ((offsets != first) & seen).any() else first[:, 0]
+
+
+def is_consecutive(ids: Tensor, mask: Tensor | None = None) -> bool:
+    """Return whether positions (B or 1, T) rise by one from token to token, apart from those that a mask hides."""
+    return shift_of(ids, 0, mask) is not None
 
 
 @contextmanager
-def rotated_at(ids: Tensor, model: Any) -> Iterator[None]:
-    """Let the rotary embeddings of a model rotate by `ids` (B or 1, T), in the block.
+def continued(ids: Tensor | None, model: Any, cache: Any, mask: Tensor | None) -> Iterator[None]:
+    """Let a model without an embedding of positions count them as `ids` say, in the block, after those of a cache.
+
+    Keys in the cache are rotated by their places in it, so that only the distance to them decides.
+    """
+    start = cache.get_seq_length()
+    shift = None if ids is None else shift_of(ids, start, mask)
+    if not start:
+        is_known = ids is not None or mask is None
+        cache.shift = (np.zeros(1, np.int64) if shift is None else shift) if is_known else None
+    held = cache.shift
+    if ids is None or (shift is not None and (held is None or (shift == held).all())):
+        yield
+        return
+    with rotated_at(places_of(ids) - (0 if held is None else held[:, None]), model):
+        yield
+
+
+@contextmanager
+def rotated_at(places: npt.NDArray[np.int64], model: Any) -> Iterator[None]:
+    """Let the rotary embeddings of a model rotate by positions (B or 1, T), in the block.
 
     Raises:  ArgumentError for a model without any
     """
     found = [module for module in model.modules() if isinstance(module, RotaryEmbedding)]
     if not found:
         raise ArgumentError(
-            f"{type(model).__name__}: position_ids that do not rise by one",
+            f"{type(model).__name__}: position_ids that do not go on one by one",
             hint="leave position_ids out: positions follow from attention_mask",
         )
-    places = places_of(ids)
     with ExitStack() as stack:
         for module in found:
             hook = module.register_forward_hook(lambda own, args, _: own.rotate_at(args[0], places))

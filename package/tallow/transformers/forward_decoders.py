@@ -26,6 +26,7 @@ from tallow.transformers.decoder_masks import VisibleTexts, left_padding, seen_b
 from tallow.transformers.forward_common import (
     Options,
     check_texts,
+    continued,
     embeddings,
     one_input,
     placeholder_ids,
@@ -83,7 +84,10 @@ class DecoderForward:
             stack.enter_context(embeddings(self.get_input_embeddings(), inputs.embeds))  # type: ignore[attr-defined]
             table = getattr(base, "wpe", None)
             places = self._positions(inputs, ids, past, table is not None)
-            stack.enter_context(positions(table, places, self, inputs.mask))
+            if table is None and past is not None:
+                stack.enter_context(continued(places, self, past, inputs.mask))
+            else:
+                stack.enter_context(positions(table, places, self, inputs.mask))
             captured = stack.enter_context(options.capture(base))
             note = base.register_forward_hook(lambda _, __, output: last.append(first_tensor(output)))
             if base is self:

@@ -72,8 +72,7 @@ def export(
         export_params: False leaves out the weights.
         keep_initializers_as_inputs: make weights inputs as well, so that a caller may pass others.
         dynamic_axes: the sizes that may vary, by the name of an input or output: {dim: name}, or a list of dims.
-        training: the mode to export in, as torch.onnx.TrainingMode: 0 for evaluation, 1 for the mode that the module is
-            in, 2 for training. The module's own is put back.
+        training: torch.onnx.TrainingMode: 0 exports in evaluation mode, 1 in the module's own, 2 in training mode.
 
     Returns: an ONNXProgram; None if `dynamo` is False
 

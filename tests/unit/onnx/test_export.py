@@ -207,6 +207,35 @@ def test_recurrent_layers_keep_the_names_of_their_weights(kind: type[nn.Module])
     assert len(names["weight_ih_l0"]) == 3
 
 
+def test_a_recurrent_layer_that_runs_twice_has_its_weights_once() -> None:
+    layer = nn.GRU(3, 4)
+    model = Function(lambda x: layer(layer(x)[0][..., :3])[0])
+    model.layer = layer
+    x = tl.randn(5, 2, 3)
+    file = written(model, x)
+    names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    assert sorted(weights(file)) == sorted(f"layer.{name}" for name in names)
+    tl.testing.assert_close(tl.onnx.load(file)(x), model(x))
+
+
+def test_the_one_matrix_of_attention_is_stored_in_parts() -> None:
+    layer, x = nn.MultiheadAttention(8, 2, batch_first=True), tl.randn(2, 3, 8)
+    model = Function(lambda x: layer(x, 2 * x, 3 * x, need_weights=False)[0])
+    model.layer = layer
+    file = written(model, x)
+    assert "Split" not in operators(file)
+    assert [weights(file)[f"layer.in_proj_weight_{part}"] for part in range(3)] == [[8, 8]] * 3
+    tl.testing.assert_close(tl.onnx.load(file)(x), model(x))
+
+
+def test_parts_of_a_weight_that_are_outputs_stay_results() -> None:
+    model = Function(lambda x: (x, *tl.split(model.table, 2)))
+    model.table = nn.Parameter(tl.randn(4, 3))
+    file = written(model, tl.ones(1))
+    assert weights(file) == {"table": [4, 3]}
+    tl.testing.assert_close(tl.onnx.load(file)(tl.ones(1))[2], model.table[2:])
+
+
 def test_names_may_be_those_of_other_values() -> None:
     model = Function(lambda a, b: tl.tanh(a - b).exp())
     names = [v.name for v in read_model(written(model, tl.ones(2), tl.zeros(2))).graph.input]  # type: ignore[union-attr]

@@ -120,7 +120,15 @@ class Builder:
         return value
 
     def rearranged(self, weight: Value, array: Array) -> Value:
-        """Return a parameter in another arrangement; it gets the name of the first unless that is used as well."""
+        """Return a parameter in another arrangement; it gets the name of the first unless that is used as well.
+
+        The same arrangement of one parameter is one value, and that of a constant is a constant.
+        """
+        if weight.is_constant:
+            return self.constant(array, weight.dtype)
+        for known in self.initializers.values():
+            if known.source == weight.name and np.array_equal(known.array, array):  # type: ignore[arg-type]
+                return known
         value = Value(self.unique(weight.name), weight.dtype, tuple(array.shape), array, source=weight.name)
         self.initializers[value.name] = value
         return value

@@ -21,7 +21,7 @@ from tallow.io.atomic import atomic_write
 from tallow.onnx.exporters.builder import Call, Value
 from tallow.onnx.exporters.conversion import Conversion
 from tallow.onnx.exporters.dynamic import Axes, places_of
-from tallow.onnx.exporters.layouts import transposed
+from tallow.onnx.exporters.layouts import laid_out
 from tallow.onnx.loading import load
 from tallow.onnx.protobuf import (
     EXTERNAL,
@@ -258,7 +258,7 @@ class _Messages:
 
     def _graph(self) -> GraphProto:
         outputs = {value.name for value in self.outputs}
-        calls, stored = transposed(self._used(outputs), self.g.initializers, outputs)
+        calls, stored = laid_out(self._used(outputs), self.g.initializers, outputs, self.g.unique)
         needed = {name for call in calls for name in call.inputs}
         weights = [value for value in stored.values() if value.name in needed]
         for value in weights:

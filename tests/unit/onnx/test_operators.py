@@ -9,7 +9,7 @@ import pytest
 from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
-from tallow.errors import ImageError, TallowError
+from tallow.errors import CheckpointError, ImageError, TallowError
 from tallow.onnx.operators.image import image_decoder
 
 
@@ -119,3 +119,8 @@ def test_pictures_that_are_programs_are_refused() -> None:
     program = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
     with pytest.raises(ImageError, match="cannot be read as an image"):
         image_decoder(tl.tensor(list(program), dtype=tl.uint8))
+
+
+def test_split_makes_as_many_parts_as_the_node_has_outputs() -> None:
+    with pytest.raises(CheckpointError, match="num_outputs=3, but the node has 1 outputs"):
+        loaded([call("Split", "x", "y", num_outputs=3)], [typed("x", 6)], {})

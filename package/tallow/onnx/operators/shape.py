@@ -139,8 +139,13 @@ def _parts(length: int, count: int) -> list[int]:
 def split(
     data: Tensor, split: Ints | None = None, *, axis: int = 0, num_outputs: int | None = None, outputs: int = 1
 ) -> tuple[Tensor, ...]:
-    """Cut along `axis` into parts of the lengths `split`, or into `num_outputs` parts of one length."""
-    lengths = _parts(data.shape[axis], num_outputs or outputs) if split is None else list(ints(split))
+    """Cut along `axis` into parts of the lengths `split`, or of one length.
+
+    Raises:  ArgumentError if `num_outputs` is not the number of outputs
+    """
+    if num_outputs not in (None, outputs):
+        raise ArgumentError(f"Split: num_outputs={num_outputs!s:.80}, but the node has {outputs} outputs")
+    lengths = _parts(data.shape[axis], outputs) if split is None else list(ints(split))
     return tuple(tl.split(data, lengths, axis))
 
 

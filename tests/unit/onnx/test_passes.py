@@ -227,6 +227,16 @@ def test_what_depends_on_one_weight_alone_is_computed_at_load() -> None:
     assert agrees(model, (held * 2).mT @ x, x)
 
 
+def test_a_computed_weight_with_two_uses_is_one_weight() -> None:
+    w, x = tl.randn(4), tl.randn(3, 4)
+    nodes = [call("Exp", "w", "a"), call("Sigmoid", "w", "b"), call("Add", "a b", "s"), call("Neg", "s", "t")]
+    nodes += [call("Mul", "x s", "p"), call("Div", "x t", "q"), call("Add", "p q", "y")]
+    model = loaded(nodes, [typed("x", "n", 4)], {"w": w})
+    s = w.exp() + w.sigmoid()
+    assert len([*model.parameters()]) == 1
+    assert agrees(model, x * s + x / -s, x)
+
+
 def test_a_weight_with_two_uses_trains_as_one() -> None:
     held = tl.randn(3, 3)
     nodes = [call("Transpose", "w", "t", perm=[1, 0]), call("MatMul", "t x", "a"), call("MatMul", "w a", "y")]

@@ -27,6 +27,8 @@ def weights(module: GraphModule) -> int:
     leaves = _leaves(module)
     count = 0
     for node in module.graph.nodes:
+        if any(each not in leaves for each in node.all_input_nodes):
+            leaves.pop(node, None)  # an operand has been replaced by a weight that is used otherwise too
         if node.op != "get_attr" and node in leaves and any(user not in leaves for user in node.users):
             count += _replace(module, node, leaves)
     if count:

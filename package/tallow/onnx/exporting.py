@@ -79,9 +79,8 @@ def export(
     Raises:
         UnsupportedError: for calls that ONNX has no operators for, all at once; and for an argument without a meaning
             here, by its name.
-        TraceError: as `tl.export.export`.
+        TraceError: as `tl.export.export`. NumericError: with `verify`, if outputs differ.
         ArgumentError: names, sizes or versions that do not fit; sizes or a mode for a program, which has its own.
-        NumericError: with `verify`, for outputs that differ.
 
     Example:
         >>> import io

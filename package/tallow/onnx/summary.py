@@ -26,7 +26,7 @@ from tallow.onnx.protobuf import (
     read_model,
 )
 from tallow.onnx.scopes import Program
-from tallow.onnx.tensors import ExternalFiles
+from tallow.onnx.tensors import ExternalFiles, shape_of
 
 SUFFIX = ".onnx"
 LARGE = 1024  # bytes of a tensor in a Constant node that count as weights
@@ -157,7 +157,7 @@ def each_weight(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
 
 
 def _entry(name: str, tensor: TensorProto) -> Entry:
-    return Entry(name, dtype_name(tensor.data_type), tuple(tensor.dims), _bytes(tensor))
+    return Entry(name, dtype_name(tensor.data_type), shape_of(tensor), _bytes(tensor))
 
 
 def _bytes(tensor: TensorProto) -> int:
@@ -172,7 +172,7 @@ def _bytes(tensor: TensorProto) -> int:
     name = DataType(tensor.data_type).name if tensor.data_type in list(DataType) else ""
     digits = re.search(r"\d+", name)
     bits = BITS.get(name) or (int(digits[0]) if digits else 32)
-    return max(0, prod(tensor.dims) * bits // 8)
+    return prod(tensor.dims) * bits // 8
 
 
 def _value(value: ValueInfoProto) -> Value:

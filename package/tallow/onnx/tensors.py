@@ -136,10 +136,7 @@ def tensor_of(proto: TensorProto, files: ExternalFiles) -> Tensor | Strings:
     Raises:  CheckpointError if the numbers do not fit the dims; UnsupportedError for an unknown dtype
     """
     name = proto.name
-    shape = tuple(proto.dims)
-    is_countable = prod(max(dim, 1) for dim in shape) < MOST_ELEMENTS
-    if len(shape) > MAX_DIMENSIONS or any(dim < 0 for dim in shape) or not is_countable:
-        raise CheckpointError(f"tensor {name!r:.80} has the dims {shape!s:.80}")
+    shape = shape_of(proto)
     if proto.segment is not None:
         raise UnsupportedError(f"tensor {name!r:.80} is one segment of a tensor", hint="save the model with ONNX 1.9")
     if proto.data_type == DataType.STRING:
@@ -164,6 +161,15 @@ def tensor_of(proto: TensorProto, files: ExternalFiles) -> Tensor | Strings:
         _refuse_length(proto, f"{elements.size} numbers")
     array = elements.reshape(shape)
     return wrap(array if array.flags.writeable else array.copy())  # training writes to weights
+
+
+def shape_of(proto: TensorProto) -> tuple[int, ...]:
+    """Return the dims of a tensor.  Raises: CheckpointError for dims that no array has"""
+    shape = tuple(proto.dims)
+    is_countable = len(shape) <= MAX_DIMENSIONS and prod(max(dim, 1) for dim in shape) < MOST_ELEMENTS
+    if not is_countable or any(dim < 0 for dim in shape):
+        raise CheckpointError(f"tensor {proto.name!r:.80} has the dims {shape!s:.80}")
+    return shape
 
 
 def _refuse_length(proto: TensorProto, found: str) -> None:

@@ -118,3 +118,9 @@ def test_operators_that_are_missing_are_counted() -> None:
     branch = NodeProto(input=["c"], output=["z"], op_type="If", attribute=[inner])
     nodes = [branch, node("Frobnicate", "x"), node("Fold", "x", domain="com.example"), node("Relu", "x")]
     assert contents(model(*nodes, weights=[])).unsupported == {"Frobnicate": 2, "com.example.Fold": 1}
+
+
+@pytest.mark.parametrize("dims", [[2**62] * 400, [-3, 2]])
+def test_dims_that_no_array_has_are_refused(dims: list[int]) -> None:
+    with pytest.raises(CheckpointError, match="'w' has the dims"):
+        contents(model(weights=[TensorProto(dims=dims, data_type=DataType.FLOAT, name="w")]))

@@ -137,7 +137,7 @@ class ModelRunner {
     view.figures.show("Weights", `${info.parameters.toLocaleString("en")} numbers, ${info.weightBytes < 1e6 ? megabytes(1e3 * info.weightBytes, " kB") : megabytes(info.weightBytes)}`);
     if (info.problem) problems.show(new Problem("UnsupportedError", info.problem, "The graph shows them in red. The model cannot run here."));
     const kinds = Object.keys(info.quantisation);
-    const parts = [`opset ${info.opset}`, info.producer && `written by ${info.producer}`, kinds.length && `quantised: ${kinds.join("; ")}`, info.cut && "the first operators are drawn"];
+    const parts = [`opset ${info.opset}`, info.producer && `written by ${info.producer}`, kinds.length && `quantised: ${kinds.join("; ")}`, info.cut && `only the first ${info.nodes.length.toLocaleString("en")} operators are drawn`];
     return { name: choice.name, description: `${choice.name}: ${parts.filter(Boolean).join(", ")}.`, problem: info.problem };
   }
 

@@ -129,8 +129,8 @@ NO_MODEL: dict[str, tuple[dict[str, bytes], str]] = {
     "another": ({"config.json": b'{"model_type": "bert"}'}, "bert"),
     "config": ({"config.json": b"{"}, "config.json"),
     "truncated": ({"model.safetensors": b"\x40\0\0\0\0\0\0\0{"}, "model.safetensors"),
-    "page": ({"model.safetensors": b"<!doctype html>"}, "not a safetensors file"),
-    "alone": ({"x.pt": b"<!doctype html>"}, "x.pt is a text"),
+    "page": ({"model.safetensors": b"<!doctype html>"}, "model.safetensors is a web page"),
+    "alone": ({"x.pt": b"<!doctype html>"}, "x.pt is a web page"),
     "pickle": ({"x.pt": b"Hello."}, "x.pt is not a PyTorch checkpoint"),
 }
 

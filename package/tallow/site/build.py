@@ -27,7 +27,7 @@ from tallow.site.browser_wheel import SiteError, pack_wheel, top_level_packages
 from tallow.site.bytecode import add_bytecode
 from tallow.site.joined_modules import join_modules
 from tallow.site.page_heads import write_heads
-from tallow.site.pages import copy_pages
+from tallow.site.pages import SERVER, copy_pages
 from tallow.site.parts import write_parts
 from tallow.site.pyodide_packages import copy_packages
 from tallow.site.shared_module import write_shared_module
@@ -151,6 +151,7 @@ def build_site(
     Raises:  SiteError if `pyodide` is not the required release, or there is no such package
     """
     copy_pages(out)
+    shutil.rmtree(out / SERVER)
     # Both belong at the root: the front page, and a service worker, whose folder is its scope.
     for name in (ENTRY, "service-worker.js"):
         (out / "web" / name).rename(out / name)

@@ -17,6 +17,7 @@ import tallow
 from tallow.site.browser_wheel import PAGES, SiteError
 
 FOLDERS = ("web", "wasm_examples")
+SERVER = "wasm_examples/server"  # the page of `tallow serve`, see server_pages.py; a site has no server for it
 MODULE_PATH = re.compile(r'(?<=")\.\.?/[\w./-]+\.[jt]s(?=")')  # as in `import ... from "../worker/protocol.js"`
 
 

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 
 from tallow.site.build import DESCRIPTION, LIBRARIES, MARKDOWN_CDN
 from tallow.site.page_heads import completed
-from tallow.site.pages import copy_pages
+from tallow.site.pages import SERVER, copy_pages
 
-PAGE = "wasm_examples/server/chat.html"
-FOLDERS = ("web", "wasm_examples/chat", "wasm_examples/server")
+PAGE = f"{SERVER}/chat.html"
+FOLDERS = ("web", "wasm_examples/chat", SERVER)
 KINDS = (".css", ".js", ".svg")
 
 

@@ -113,7 +113,6 @@ REFUSED: list[Call] = [
     lambda m, F: F.scaled_dot_product_attention(o(m, 2, 3), o(m, 2, 4), o(m, 2, 4)),
     lambda m, F: F.scaled_dot_product_attention(o(m, 2, 3), o(m, 2, 3), o(m, 4, 3)),
     lambda m, F: F.scaled_dot_product_attention(o(m, 2, 3), o(m, 2, 3), o(m, 2, 3).double()),
-    lambda m, F: F.scaled_dot_product_attention(o(m, 2, 3), o(m, 2, 3), o(m, 2, 3), o(m, 2, 2), is_causal=True),
     lambda m, F: F.scaled_dot_product_attention(o(m, 2, 3), o(m, 2, 3), o(m, 2, 3), o(m, 3, 3)),
     lambda m, F: F.scaled_dot_product_attention(o(m, 2, 3), o(m, 2, 3), o(m, 2, 3), o(m, 2, 2).long()),
     lambda m, F: F.scaled_dot_product_attention(o(m, 1, 3, 2, 4), o(m, 1, 2, 2, 4), o(m, 1, 2, 2, 4)),

@@ -84,12 +84,13 @@ def _accept_numpy_keywords(function: F, checked: bool = False) -> F:
     """Wrap a function so that it takes `axis` for `dim` and so on, and `out` if it returns tensors, as in PyTorch."""
     code: CodeType = getattr(function, "__wrapped__", function).__code__
     own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]  # inspect.signature would slow down import
+    by_position = own[: code.co_argcount]
     aliases = aliases_of(own)
     takes_out = "out" in own or hasattr(function, "takes_out")
     if not checked and not aliases and (takes_out or "Tensor" not in str(function.__annotations__.get("return"))):
         return function
     if checked:
-        function = _checking(function, own)
+        function = _checking(function, by_position)
     are_own = aliases.keys().isdisjoint
     while_unrecorded = unrecorded(function)
 
@@ -112,7 +113,7 @@ def _accept_numpy_keywords(function: F, checked: bool = False) -> F:
             except Exception as final:
                 # Of an argument of the wrong type, PyTorch says so first. An argument that answers has its own error.
                 if final is error and not isinstance(error, TypeError):
-                    _check_types(renaming, _types_of(renaming), own, args, kwargs)
+                    _check_types(renaming, _types_of(renaming), by_position, args, kwargs)
                 raise
 
     return renaming  # type: ignore[return-value]

@@ -169,7 +169,8 @@ def test_run_resizes_pictures_and_goes_through_folders(
         ("[1]", "no strings"),
         ('[["a", null]]', "no strings"),
         ('{"a": "b"}', "no strings"),
-        ("[" * 100_000 + "]" * 100_000, "holds no array"),
+        # The stack of Pyodide ends before Python's limit does, and a tab has no commands.
+        pytest.param("[" * 100_000 + "]" * 100_000, "holds no array", marks=pytest.mark.native),
     ],
     ids=["number", "null", "object", "deep"],
 )

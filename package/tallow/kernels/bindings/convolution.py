@@ -19,6 +19,7 @@ from tallow.kernels.library import BACKEND, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
 Sizes = tuple[int, ...]
+MAX_ELEMENTS = 2 ** (8 * ctypes.sizeof(SIZE) - 3)  # of float32, whose bytes a signed SIZE counts
 
 
 class _Functions:
@@ -65,6 +66,13 @@ class _Call:
         )
         if not fit:
             raise ShapeError(f"convolution: x {x}, weight {w} and output {y} do not fit, with groups={groups}")
+        # C pads the images of a group in scratch memory, whose size it counts in SIZE: 32 bits in a tab.
+        reach = [(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in zip(out, stride, kernel, dilation, strict=True)]
+        padded = [max(n + 2 * b, r) for n, b, r in zip(spatial, before, reach, strict=True)]
+        if w[1] * math.prod(padded) > MAX_ELEMENTS:
+            raise ShapeError(
+                f"convolution: images of {tuple(padded)} with their padding are too large", hint="pad by less"
+            )
         self.empty = min(x + w + y) == 0
         is_depthwise = w[1] == 1 and groups > 1
         self.functions = _depthwise if is_depthwise else _any

@@ -14,7 +14,7 @@ from tallow import Tensor
 from tallow.onnx.operators.registry import operator
 
 
-@operator("BatchNormalization", since=15)
+@operator("BatchNormalization", since=14)
 def batch_normalization(
     x: Tensor,
     scale: Tensor,
@@ -37,24 +37,6 @@ def batch_normalization(
     batch_var, batch_mean = tl.var_mean(x, axes, correction=0)
     y = F.batch_norm(x, None, None, scale, bias, True, 0.0, epsilon)
     return y, mean * momentum + batch_mean * (1 - momentum), var * momentum + batch_var * (1 - momentum)
-
-
-@operator("BatchNormalization", since=14, until=14)
-def batch_normalization_14(
-    x: Tensor,
-    scale: Tensor,
-    bias: Tensor,
-    mean: Tensor,
-    var: Tensor,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: int = 0,
-) -> Any:
-    """Normalize each channel; as in opset 15, for one dtype."""
-    return batch_normalization(
-        x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, training_mode=training_mode
-    )
 
 
 @operator("BatchNormalization", since=1, until=13)

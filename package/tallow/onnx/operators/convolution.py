@@ -13,7 +13,7 @@ import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.onnx.operators.registry import operator
-from tallow.onnx.operators.windows import explicit_pads, same_pads
+from tallow.onnx.operators.windows import explicit_pads, last_dim_first, same_pads
 
 _CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED: dict[int, Callable[..., Tensor]] = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
@@ -47,8 +47,7 @@ def conv(
     else:
         before, after = explicit_pads(pads, rank, auto_pad)
     if before != after:
-        pairs = [each for pair in zip(reversed(before), reversed(after), strict=True) for each in pair]
-        x, before = F.pad(x, pairs), (0,) * rank
+        x, before = F.pad(x, last_dim_first(before, after)), (0,) * rank
     return _function(_CONVOLUTIONS, rank)(x, w, b, stride, before, dilation, group)
 
 

@@ -16,7 +16,7 @@ import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ShapeError
 from tallow.onnx.operators.registry import operator
-from tallow.onnx.operators.windows import explicit_pads, same_pads
+from tallow.onnx.operators.windows import explicit_pads, last_dim_first, same_pads
 
 _MAX: dict[int, Callable[..., Any]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _AVERAGE: dict[int, Callable[..., Tensor]] = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -47,7 +47,7 @@ class Windows:
     def amounts(self, *, beyond: bool = True) -> list[int]:
         """Return the pads as F.pad takes them: the last dim first."""
         after = [a + b for a, b in zip(self.after, self.beyond, strict=True)] if beyond else self.after
-        return [each for pair in zip(reversed(self.before), reversed(after), strict=True) for each in pair]
+        return last_dim_first(self.before, after)
 
     def of(self, x: Tensor) -> Tensor:
         """Return the windows of a padded x.

@@ -206,12 +206,15 @@ def rnn(
                 return layer.by_tallow(run, x, w, r, b, h)
 
     def step(n: int, functions: Any, x_t: Tensor, h: Tensor) -> tuple[Tensor, ...]:
-        gates = x_t @ w[n].T + h @ r[n].T
-        if b is not None:
-            gates = gates + b[n].chunk(2)[0] + b[n].chunk(2)[1]
-        return (functions[0](layer.limit(gates)),)
+        return (functions[0](layer.limit(_gates(x_t, h, w[n], r[n], None if b is None else b[n]))),)
 
     return layer.by_steps(step, x, [h], sequence_lens)
+
+
+def _gates(x: Tensor, h: Tensor, w: Tensor, r: Tensor, b: Tensor | None) -> Tensor:
+    """Return x @ w.T + h @ r.T with both halves of the bias, of the input and of the state."""
+    gates = x @ w.T + h @ r.T
+    return gates if b is None else gates + b.chunk(2)[0] + b.chunk(2)[1]
 
 
 @operator("GRU", since=7)
@@ -285,10 +288,7 @@ def lstm(
 
     def step(n: int, functions: Any, x_t: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
         f, g, last = functions
-        gates = x_t @ w[n].T + h @ r[n].T
-        if b is not None:
-            gates = gates + b[n].chunk(2)[0] + b[n].chunk(2)[1]
-        i, o, forget, new = gates.chunk(4, -1)
+        i, o, forget, new = _gates(x_t, h, w[n], r[n], None if b is None else b[n]).chunk(4, -1)
         peep_i, peep_o, peep_f = p[n].chunk(3) if p is not None else (0.0, 0.0, 0.0)
         i = f(layer.limit(i + peep_i * c))
         forget = 1 - i if input_forget else f(layer.limit(forget + peep_f * c))

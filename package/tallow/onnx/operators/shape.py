@@ -16,6 +16,7 @@ import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError, ShapeError
 from tallow.onnx.operators.registry import Ints, ints, operator
+from tallow.onnx.operators.windows import last_dim_first
 from tallow.onnx.tensors import MAX_DIMENSIONS
 
 
@@ -217,8 +218,7 @@ def pad_dims(data: Tensor, before: Sequence[int], after: Sequence[int], mode: st
     if mode not in _PAD_MODES:
         raise ArgumentError(f"Pad: mode={mode!r}", hint=f"use one of {', '.join(map(repr, _PAD_MODES))}")
     if mode == "constant":
-        pairs = zip(reversed(before), reversed(after), strict=True)
-        return F.pad(data, [each for pair in pairs for each in pair], value=value)
+        return F.pad(data, last_dim_first(before, after), value=value)
     for axis, (first, last) in enumerate(zip(before, after, strict=True)):
         if first or last:
             data = tl.index_select(data, axis, tl.tensor(_padded_index(data.shape[axis], first, last, mode)))

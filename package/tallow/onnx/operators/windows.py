@@ -9,6 +9,11 @@ from tallow.errors import ArgumentError, ShapeError
 Pads = tuple[tuple[int, ...], tuple[int, ...]]  # before and after each spatial dim
 
 
+def last_dim_first(before: Sequence[int], after: Sequence[int]) -> list[int]:
+    """Return pads as F.pad takes them: pairs of both sides, the last dim first."""
+    return [each for pair in zip(reversed(before), reversed(after), strict=True) for each in pair]
+
+
 def explicit_pads(pads: Sequence[int] | None, rank: int, auto_pad: str) -> Pads:
     """Return the pads before and after each dim.
 

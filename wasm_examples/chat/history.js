@@ -99,12 +99,13 @@ export class History {
     await this.#showList();
   }
 
-  /** Bring a deleted conversation back, and open it. @param {Conversation} conversation */
+  /** Bring a deleted conversation back, and open it once it is kept: what the page shows survives a reload. @param {Conversation} conversation */
   async #restoreDeleted(conversation) {
     this.#deleted.delete(conversation.saved.id);
     this.#offerUndo();
+    await this.#put(conversation);
     this.#open(conversation);
-    await this.save(conversation);
+    await this.#showList();
   }
 
   /** Offer to bring back the conversation that was deleted last. */

@@ -71,6 +71,10 @@ class Packages:
         failures: list[str] = []
         await pyodide_js.loadPackage(to_js(wanted), messageCallback=_ignore, errorCallback=failures.append)
         importlib.invalidate_caches()
+        if "micropip" in wanted and not failures:
+            import installing
+
+            await installing.load_micropip()
         if failures:
             say(f"{', '.join(wanted)} could not be loaded: check the connection. {' '.join(failures)}\n")
 

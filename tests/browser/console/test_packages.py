@@ -63,6 +63,7 @@ def index(wheels_dir: Path, pyodide_dir: Path) -> Index:
     (yaml,) = wheels_dir.glob("*yaml*.whl")  # in Pyodide's distribution, and not in the copy
     made = wheel("wick", {"wick.py": "import torch\nLENGTH = torch.ones(7).sum()\n"}, "torch>=2.4", "lead>=3")
     made |= wheel("lamp", {"lamp.py": ""}, "oil")
+    made |= wheel("vane", {"vane.py": "import torchvision\nNAME = torchvision.__name__\n"}, "torchvision", "lead")
     return Index(found | without_compiled_parts(yaml) | made, pyodide_dir)
 
 
@@ -84,6 +85,14 @@ def test_pip_installs_without_torch_and_without_what_has_no_build(console: Conso
     assert ("Installed" in cell) == ("wick 1.0" in cell)
     assert "torch" not in index.asked
     assert "lead" in index.asked
+
+
+def test_micropip_installs_what_pip_does(console: Console, index: Index) -> None:
+    cell = console.run("import micropip\nawait micropip.install('vane')\nimport vane\nvane.NAME")
+    assert "Without lead, which Pyodide does not have." in cell
+    assert cell.endswith("'torchvision'\n"), cell
+    assert "torch" not in index.asked
+    assert "for: 'nosuch'" in console.run("await micropip.install(['vane', 'nosuch'])")
 
 
 def test_pip_names_what_it_cannot_do(console: Console) -> None:

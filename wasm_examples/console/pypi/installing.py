@@ -16,7 +16,7 @@ import shlex
 import site
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -33,6 +33,7 @@ OF_PYTORCH = ("typing-extensions", "tqdm")
 # What a package imports and requires on other systems only.
 MISSED = {"huggingface_hub": "httpcore2"}
 Say = Callable[[str], None]
+Install = Callable[..., Awaitable[None]]
 
 
 class PipError(ValueError):
@@ -49,10 +50,26 @@ async def install(command: str, say: Say) -> None:
     await _install(requirements, say, deps="--no-deps" not in arguments, pre="--pre" in arguments)
 
 
-async def _install(requirements: Sequence[str], say: Say, **options: Any) -> None:
+async def load_micropip() -> Install:
+    """Load micropip, whose `install` then does what `pip install` does here. Return its own `install`."""
     await pyodide_js.loadPackage("micropip", messageCallback=_ignore)
     import micropip
 
+    its_own = vars(micropip).setdefault("install_from_index", micropip.install)
+    micropip.install = install_by_micropip
+    return its_own
+
+
+async def install_by_micropip(
+    requirements: str | Sequence[str], keep_going: bool = False, deps: bool = True, **options: Any
+) -> None:
+    """Install packages, by the arguments of `micropip.install`. `keep_going` has no effect: it always does."""
+    named = [requirements] if isinstance(requirements, str) else list(requirements)
+    await _install(named, lambda text: print(text, end=""), deps=deps, **options)
+
+
+async def _install(requirements: Sequence[str], say: Say, **options: Any) -> None:
+    its_own = await load_micropip()
     say(f"Installing {', '.join(requirements)}.\n")
     importlib.metadata.version("torch")  # the stand-in's distributions are not among the new ones
     before = _installed()
@@ -61,7 +78,7 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
     try:
         while True:
             try:
-                await micropip.install([*requirements, *OF_PYTORCH], keep_going=True, **options)
+                await its_own([*requirements, *OF_PYTORCH], keep_going=True, **options)
                 break
             except ValueError as error:
                 missing = _without_wheel(str(error))
@@ -81,7 +98,7 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
     if left_out.versions:
         say(f"Without {', '.join(sorted(left_out.versions))}, which Pyodide does not have.\n")
     run_threads_inline()
-    await micropip.install([MISSED[name] for name in _installed() if name in MISSED])
+    await its_own([MISSED[name] for name in _installed() if name in MISSED])
     new = sorted(f"{name} {version}" for name, version in _installed().items() if name not in before)
     say(f"Installed {', '.join(new)}.\n" if new else "Everything is installed already.\n")
 

@@ -16,6 +16,7 @@ SOUND = np.random.default_rng(1).normal(size=(2, 80, 100)).astype(np.float32)
 IDS = np.arange(5, 17).reshape(2, 6)
 # A name of older versions, and classes whose folders the real package does not write.
 ELSEWHERE = {"RWForCausalLM", "T5WithLMHeadModel"}
+WITHOUT_DECODER = {"T5EncoderModel", "T5ForTokenClassification", "WhisperForAudioClassification"}
 CLASSES = sorted({*NAMES} - ELSEWHERE)
 
 
@@ -23,14 +24,17 @@ def inputs_of(model: Any, torch: Any) -> dict[str, Any]:
     ids = torch.tensor(IDS)
     if type(model).__name__.endswith("ForMultipleChoice"):
         ids = torch.tensor(IDS.reshape(2, 2, 3))
+    if model.config.model_type in ("bart", "t5") and type(model).__name__.endswith("ForSequenceClassification"):
+        ids[:, -2] = model.config.eos_token_id  # where the vector of a text lies
     texts: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if model.main_input_name == "input_features":
-        return {"input_features": torch.tensor(SOUND), "decoder_input_ids": ids}
+        written = {} if type(model).__name__ in WITHOUT_DECODER else {"decoder_input_ids": ids}
+        return {"input_features": torch.tensor(SOUND), **written}
     if model.main_input_name == "pixel_values":
         return {"pixel_values": torch.tensor(PIXELS)}
     if model.config.model_type == "clip":
         return texts | {"pixel_values": torch.tensor(PIXELS)}
-    is_written = model.config.is_encoder_decoder and not type(model).__name__.endswith("EncoderModel")
+    is_written = model.config.is_encoder_decoder and type(model).__name__ not in WITHOUT_DECODER
     return texts | ({"decoder_input_ids": ids} if is_written else {})
 
 
@@ -53,5 +57,70 @@ def test_results(name: str, folders: Folders) -> None:
             result = model(**inputs, output_hidden_states=True, output_attentions=True, **cache)
             plain = model(**inputs, return_dict=False)
         return [entries(result), plain[0], model.training]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["BartForSequenceClassification", "T5ForSequenceClassification"])
+def test_texts_after_padding_are_labelled_and_trained(name: str, folders: Folders) -> None:
+    """The decoder reads the source where it gets no text; a loss and its gradients follow."""
+    folder = folders(name)
+
+    def program(tf: Any, torch: Any) -> Any:
+        model = getattr(tf, name).from_pretrained(folder, attn_implementation="eager")
+        ids = torch.tensor(IDS)
+        ids[0, 3], ids[0, 4:], ids[1, 5] = (
+            model.config.eos_token_id,
+            model.config.pad_token_id,
+            model.config.eos_token_id,
+        )
+        result = model(ids, attention_mask=(ids != model.config.pad_token_id).long(), labels=torch.tensor([0, 1]))
+        result.loss.backward()
+        return [
+            entries(result),
+            model.classification_head.out_proj.weight.grad,
+            model.get_input_embeddings().weight.grad,
+        ]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["BartForQuestionAnswering", "T5ForQuestionAnswering"])
+def test_answers_are_trained(name: str, folders: Folders) -> None:
+    folder = folders(name)
+
+    def program(tf: Any, torch: Any) -> Any:
+        model = tf.AutoModelForQuestionAnswering.from_pretrained(folder, attn_implementation="eager")
+        result = model(torch.tensor(IDS), start_positions=torch.tensor([1, 9]), end_positions=torch.tensor([3, 2]))
+        result.loss.backward()
+        return [entries(result), model.qa_outputs.bias.grad, model.get_input_embeddings().weight.grad]
+
+    both(program)
+
+
+def test_tokens_of_t5_are_trained(folders: Folders) -> None:
+    folder = folders("T5ForTokenClassification")
+
+    def program(tf: Any, torch: Any) -> Any:
+        model = tf.AutoModelForTokenClassification.from_pretrained(folder)
+        ids = torch.tensor(IDS)
+        result = model(inputs_embeds=model.get_input_embeddings()(ids), labels=torch.where(ids > 8, 1, -100))
+        result.loss.backward()
+        return [entries(result), model.classifier.weight.grad, model.get_input_embeddings().weight.grad]
+
+    both(program)
+
+
+@pytest.mark.parametrize("summed", [False, True])
+def test_sounds_are_labelled_and_trained(summed: bool, folders: Folders) -> None:
+    folder = folders("WhisperForAudioClassification", use_weighted_layer_sum=summed, num_labels=3)
+
+    def program(tf: Any, torch: Any) -> Any:
+        model = tf.AutoModelForAudioClassification.from_pretrained(folder)
+        model.freeze_encoder()
+        result = model(torch.tensor(SOUND), labels=torch.tensor([2, 0]))
+        result.loss.backward()
+        again = model(encoder_outputs=(result.logits, result.hidden_states)) if summed else result
+        return [entries(result), entries(again), model.projector.weight.grad, model.encoder.conv1.weight.grad]
 
     both(program)

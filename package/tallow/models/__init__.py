@@ -22,6 +22,11 @@ DECODER_HEADS = {
     "Olmoe": ("Model",),
     "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
 }
+# Heads over an encoder and a decoder that do not write.
+PAIR_HEADS = {
+    "Bart": ("ForSequenceClassification", "ForQuestionAnswering"),
+    "T5": ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"),
+}
 # Classes that follow by rule from others: choices among texts, and the heads of decoders with experts.
 DERIVED = (
     *(f"{name}ForMultipleChoice" for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
@@ -59,6 +64,7 @@ _CLASSES = {
     "encoders.sparse_encoder": ("SparseEncoder",),
     "encoders.text_classifier": ("TextClassifier",),
     "seq2seq.bart": ("BartConfig", "BartForConditionalGeneration"),
+    "seq2seq.pair_heads": tuple(f"{name}{head}" for name, heads in PAIR_HEADS.items() for head in heads),
     "seq2seq.marian": ("MarianConfig", "MarianMTModel"),
     "seq2seq.t5": ("T5Config", "T5EncoderModel", "T5ForConditionalGeneration"),
     "vision.clip": (
@@ -68,6 +74,7 @@ _CLASSES = {
     "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "vision.image_processor": ("ImageProcessor",),
     "vision.images": ("ImageClassifier", "ImageEncoder"),
+    "whisper.sound_classifier": ("WhisperForAudioClassification",),
     "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}

@@ -15,6 +15,7 @@ ARCHITECTURES = {
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
     **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
+    **{name + head: name + head for name, heads in models.PAIR_HEADS.items() for head in heads},
     **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
     **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
     "BartForConditionalGeneration": "BartForConditionalGeneration",
@@ -29,6 +30,7 @@ ARCHITECTURES = {
     "T5EncoderModel": "T5EncoderModel",
     "T5ForConditionalGeneration": "T5ForConditionalGeneration",
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
+    "WhisperForAudioClassification": "WhisperForAudioClassification",
     "WhisperForConditionalGeneration": "Whisper",
     "XLMRobertaForCausalLM": "RobertaForCausalLM",
 }

@@ -3,6 +3,8 @@
 from tallow.models.auto import AutoModel as AutoModel
 from tallow.models.seq2seq.bart import BartConfig as BartConfig
 from tallow.models.seq2seq.bart import BartForConditionalGeneration as BartForConditionalGeneration
+from tallow.models.seq2seq.pair_heads import BartForQuestionAnswering as BartForQuestionAnswering
+from tallow.models.seq2seq.pair_heads import BartForSequenceClassification as BartForSequenceClassification
 from tallow.models.encoders.bert_layers import BertConfig as BertConfig
 from tallow.models.encoders.bert import BertForMaskedLM as BertForMaskedLM
 from tallow.models.encoders.bert import BertForSequenceClassification as _BertForSequenceClassification
@@ -126,12 +128,16 @@ from tallow.models.encoders.sparse_encoder import SparseEncoder as SparseEncoder
 from tallow.models.seq2seq.t5 import T5Config as T5Config
 from tallow.models.seq2seq.t5 import T5EncoderModel as T5EncoderModel
 from tallow.models.seq2seq.t5 import T5ForConditionalGeneration as T5ForConditionalGeneration
+from tallow.models.seq2seq.pair_heads import T5ForQuestionAnswering as T5ForQuestionAnswering
+from tallow.models.seq2seq.pair_heads import T5ForSequenceClassification as T5ForSequenceClassification
+from tallow.models.seq2seq.pair_heads import T5ForTokenClassification as T5ForTokenClassification
 from tallow.models.encoders.text_classifier import TextClassifier as TextClassifier
 from tallow.models.vision.vit import ViTConfig as ViTConfig
 from tallow.models.vision.vit import ViTForImageClassification as ViTForImageClassification
 from tallow.models.vision.vit import ViTModel as ViTModel
 from tallow.models.whisper.model import Whisper as Whisper
 from tallow.models.whisper.model import WhisperConfig as WhisperConfig
+from tallow.models.whisper.sound_classifier import WhisperForAudioClassification as WhisperForAudioClassification
 from tallow.models import auto as auto
 from tallow.models.seq2seq import bart as bart
 from tallow.models.encoders import bert as bert
@@ -155,11 +161,13 @@ from tallow.models.decoders import mistral as mistral
 from tallow.models.decoders import mixtral as mixtral
 from tallow.models.encoders import modernbert as modernbert
 from tallow.models.decoders import olmoe as olmoe
+from tallow.models.seq2seq import pair_heads as pair_heads
 from tallow.models.decoders import phi3 as phi3
 from tallow.models.decoders import qwen as qwen
 from tallow.models.decoders import qwen_moe as qwen_moe
 from tallow.models.encoders import roberta as roberta
 from tallow.models.encoders import sentence as sentence
+from tallow.models.whisper import sound_classifier as sound_classifier
 from tallow.models.encoders import sparse_encoder as sparse_encoder
 from tallow.models.built_in import spoken as spoken
 from tallow.models.built_in import stories as stories
@@ -185,6 +193,8 @@ __all__ = [
     "AutoModel",
     "BartConfig",
     "BartForConditionalGeneration",
+    "BartForQuestionAnswering",
+    "BartForSequenceClassification",
     "BertConfig",
     "BertForMaskedLM",
     "BertForMultipleChoice",
@@ -314,12 +324,16 @@ __all__ = [
     "T5Config",
     "T5EncoderModel",
     "T5ForConditionalGeneration",
+    "T5ForQuestionAnswering",
+    "T5ForSequenceClassification",
+    "T5ForTokenClassification",
     "TextClassifier",
     "ViTConfig",
     "ViTForImageClassification",
     "ViTModel",
     "Whisper",
     "WhisperConfig",
+    "WhisperForAudioClassification",
     "auto",
     "bart",
     "bert",
@@ -343,11 +357,13 @@ __all__ = [
     "mixtral",
     "modernbert",
     "olmoe",
+    "pair_heads",
     "phi3",
     "qwen",
     "qwen_moe",
     "roberta",
     "sentence",
+    "sound_classifier",
     "sparse_encoder",
     "spoken",
     "stories",

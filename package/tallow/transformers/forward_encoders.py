@@ -145,19 +145,27 @@ class T5EncoderForward:
     ) -> Any:
         """Return the hidden states (B, T, D) of texts. Arguments as of other encoders."""
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
-        one_input(self, input_ids, inputs_embeds)
-        check_texts(self, input_ids, inputs_embeds, attention_mask)
-        ids = input_ids if inputs_embeds is None else placeholder_ids(inputs_embeds, self.config.pad_token_id)
-        table = self.get_input_embeddings()  # type: ignore[attr-defined]
-        stack: Any = self.encoder  # type: ignore[attr-defined]
-        with embeddings(table, inputs_embeds), options.capture(stack) as captured:
-            hidden = self.core_forward(ids, attention_mask)  # type: ignore[attr-defined]
-        done = Encoded(hidden, captured.hidden_states(hidden), captured.attentions())
+        done = encode_t5(self, self, options, input_ids, attention_mask, inputs_embeds)
         return options.result(
             BaseModelOutputWithPastAndCrossAttentions,
-            last_hidden_state=hidden,
+            last_hidden_state=done.result,
             **done.states,
         )
+
+
+def encode_t5(
+    model: Any, base: Any, options: Options, ids: Tensor | None, mask: Tensor | None, embeds: Tensor | None
+) -> Encoded:
+    """Run the encoder of a T5.
+
+    Args:    base: what holds the encoder: the model, or a part of it
+    """
+    one_input(model, ids, embeds)
+    check_texts(model, ids, embeds, mask)
+    ids = ids if embeds is None else placeholder_ids(embeds, model.config.pad_token_id)
+    with embeddings(model.get_input_embeddings(), embeds), options.capture(base.encoder) as captured:
+        hidden = base.encode(ids, mask)
+    return Encoded(hidden, captured.hidden_states(hidden), captured.attentions())
 
 
 class LabelledForward(EncoderForward):

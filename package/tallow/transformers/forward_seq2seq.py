@@ -41,6 +41,8 @@ class Seq2SeqForward:
     config: Any
     main_input_name: str
     output_class: Any = Seq2SeqLMOutput
+    copies_source = False  # the decoder gets the source where a call has no text for it
+    base_model_prefix: str
 
     def _encode(self, options: Options, ids: Any, mask: Tensor | None, embeds: Tensor | None) -> BaseModelOutput:
         """Return the encoder's result."""
@@ -59,12 +61,15 @@ class Seq2SeqForward:
         )
 
     def _stack(self, name: str) -> Any:
-        return getattr(getattr(self, "model", self), name)
+        return getattr(self._inner(), name)
+
+    def _inner(self) -> Any:
+        """Return what holds the encoder and the decoder."""
+        return getattr(self, self.base_model_prefix, self)
 
     def _table(self, name: str) -> Any:
         """Return the embedding of tokens of the encoder or the decoder."""
-        inner: Any = getattr(self, "model", self)
-        return self._stack(name).embed_tokens or inner.shared
+        return self._stack(name).embed_tokens or self._inner().shared
 
     def _write(
         self, options: Options, encoded: BaseModelOutput, source_mask: Tensor | None, decoder: Decoder
@@ -146,7 +151,7 @@ class Seq2SeqForward:
         start, pad = self._start_id(), self.config.pad_token_id
         if labels is not None:
             return decoder._replace(ids=shift_right(labels, start, pad))
-        if self.config.model_type == "bart" and ids is not None:  # which writes its source, as in its training
+        if (self.copies_source or self.config.model_type == "bart") and ids is not None:  # BART does in its training
             return decoder._replace(ids=shift_right(ids, start, pad))
         raise ArgumentError(
             f"{type(self).__name__}: neither decoder_input_ids nor labels", hint="pass the texts, or labels to train"

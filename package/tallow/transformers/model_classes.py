@@ -20,11 +20,13 @@ from tallow.models.seq2seq.model import Seq2SeqLM
 from tallow.transformers import forward_decoders as decoders
 from tallow.transformers import forward_encoders as encoders
 from tallow.transformers import forward_images as images
+from tallow.transformers import forward_pair_heads as pairs
 from tallow.transformers import forward_seq2seq as seq2seq
 from tallow.transformers.configuration import config_class, unsupported
 from tallow.transformers.model_names import NAMES, WITHOUT_HEAD
 from tallow.transformers.modeling import PreTrainedModel
 
+PAIR_HEADS = "tallow.models.seq2seq.pair_heads"
 # The end of a name -> `forward`, of encoders of texts and of decoders. The first that fits.
 _ENCODERS: dict[str, type] = {
     "ForPreTraining": encoders.PreTrainingForward,
@@ -53,6 +55,11 @@ _IMAGES: dict[str, type] = {
     "CLIPVisionModelWithProjection": images.ProjectedImageForward,
     "CLIPModel": images.CLIPForward,
     "Model": images.ImageModelForward,
+}
+_PAIRS: dict[str, type] = {
+    "ForSequenceClassification": pairs.PairTextsForward,
+    "ForTokenClassification": pairs.T5TokensForward,
+    "ForQuestionAnswering": pairs.PairSpansForward,
 }
 _made: dict[str, type[PreTrainedModel]] = {}
 
@@ -94,9 +101,11 @@ def _forward_of(name: str, core: type[PretrainedModel]) -> type:
     if name in WITHOUT_HEAD:
         return seq2seq.SpeechModelForward if name.startswith("Whisper") else seq2seq.TextSeq2SeqModelForward
     if name.startswith("Whisper"):
-        return seq2seq.SpeechForward
+        return pairs.SoundClassifierForward if name.endswith("ForAudioClassification") else seq2seq.SpeechForward
     if issubclass(core, Seq2SeqLM):
         return seq2seq.TextSeq2SeqForward
+    if core.__module__ == PAIR_HEADS:
+        return _by_end(name, _PAIRS)
     if issubclass(core, CausalLM):
         return _of_family(name, core, _LANGUAGE_MODELS)
     if issubclass(core, DecoderModel):

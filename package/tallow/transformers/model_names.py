@@ -30,6 +30,7 @@ HEADS = {
     "AutoModelForImageClassification": "ForImageClassification",
     "AutoModelForZeroShotImageClassification": "Model",
     "AutoModelForSpeechSeq2Seq": "ForConditionalGeneration",
+    "AutoModelForAudioClassification": "ForAudioClassification",
 }
 # The model types of a task, where the end of a name does not tell.
 ONLY = {

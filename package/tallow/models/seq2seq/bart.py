@@ -25,7 +25,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import float32, float64
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape
-from tallow.models.pretrained import check_length
+from tallow.models.pretrained import PretrainedModel, check_length
 from tallow.models.seq2seq.cross_layers import CausalAttention, CrossAttention, CrossKeys, CrossLayer, EncoderAttention
 from tallow.models.seq2seq.model import Seq2SeqConfig, Seq2SeqLM, Sources
 from tallow.nn.attention import key_mask
@@ -81,10 +81,10 @@ class BartConfig(Seq2SeqConfig):
         "normalize_embedding": (True,),
         **dict.fromkeys(("normalize_before", "add_final_layer_norm", "static_position_embeddings"), (False,)),
     }
-    # Training with dropped layers, classification heads, a size that repeats another, and what transformers ignores.
+    # Training with dropped layers, a size that repeats another, and what transformers ignores.
     neutral: ClassVar = frozenset(
         {
-            *("encoder_layerdrop", "decoder_layerdrop", "classifier_dropout", "classif_dropout", "num_hidden_layers"),
+            *("encoder_layerdrop", "decoder_layerdrop", "classif_dropout", "num_hidden_layers"),
             *("add_bias_logits", "extra_pos_embeddings", "force_bos_token_to_be_generated", "save_step"),
         }
     )
@@ -229,16 +229,12 @@ class BartModel(Module):
         return x_BTD if self.scale == 1 else x_BTD * self.scale
 
 
-class BartForConditionalGeneration(Seq2SeqLM):
-    """Turns text into text.
+class BartPretrainedModel(PretrainedModel):
+    """The base of BART with each of its heads.
 
     Args:
         config: the sizes.
         device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
-
-    Example:
-        model = BartForConditionalGeneration.from_pretrained("facebook/bart-large-cnn")
-        print("".join(model.generate_text(article)))
     """
 
     config_class = BartConfig
@@ -247,23 +243,62 @@ class BartForConditionalGeneration(Seq2SeqLM):
     def __init__(self, config: BartConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.model = BartModel(config, device, dtype)
-        vocabulary = config.text_vocab_size
-        tied = config.tie_word_embeddings
-        self.lm_head = None if tied else Linear(config.d_model, vocabulary, False, device, dtype)
-        self.register_buffer("final_logits_bias", zeros(1, vocabulary, device=device, dtype=dtype))
-        self.reset_parameters()
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """As `Seq2SeqLM.encode`"""
         check_length(input_ids.shape[1], self.context_length)
         mask = None if attention_mask is None else key_mask(attention_mask)
         return self.model.encoder(self.model.embed(input_ids, self.model.encoder), mask)
 
     def cross_keys(self, encoded_ASD: Tensor) -> list[CrossKeys]:
+        """As `Seq2SeqLM.cross_keys`"""
         return [layer.encoder_attn.keys_and_values(encoded_ASD) for layer in self.model.decoder.layers]
 
     def decode(self, tokens_BT: Tensor, sources: Sources, cache: KVCache | None = None) -> Tensor:
+        """As `Seq2SeqLM.decode`"""
         check_length(tokens_BT.shape[1] + (0 if cache is None else cache.length), self.context_length)
         return self.model.decoder(self.model.embed(tokens_BT, self.model.decoder), sources, cache)
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        """The sizes of the decoder's cache."""
+        heads = self.config.decoder_attention_heads
+        return CacheShape(self.config.decoder_layers, heads, self.config.d_model // heads)
+
+    @property
+    def context_length(self) -> int:
+        """The most positions of a source, and of a text."""
+        return self.config.max_position_embeddings
+
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        if not self.config.share_encoder_decoder_embeddings:
+            return {}
+        tables = ("model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight")
+        return dict.fromkeys(tables, "model.shared.weight")
+
+    def config_with(self, apart: Collection[str]) -> BartConfig:
+        return self.config.with_own(apart)
+
+    def is_superfluous(self, name: str) -> bool:
+        return name.endswith("coder.version")  # marks of old versions
+
+
+class BartForConditionalGeneration(BartPretrainedModel, Seq2SeqLM):
+    """Turns text into text.  Args: as BartPretrainedModel
+
+    Example:
+        model = BartForConditionalGeneration.from_pretrained("facebook/bart-large-cnn")
+        print("".join(model.generate_text(article)))
+    """
+
+    def __init__(self, config: BartConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config, device, dtype)
+        vocabulary = config.text_vocab_size
+        tied = config.tie_word_embeddings
+        self.lm_head = None if tied else Linear(config.d_model, vocabulary, False, device, dtype)
+        self.register_buffer("final_logits_bias", zeros(1, vocabulary, device=device, dtype=dtype))
+        self.reset_parameters()
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
         return super().logits(hidden_BTD) + self.final_logits_bias
@@ -272,15 +307,6 @@ class BartForConditionalGeneration(Seq2SeqLM):
     def token_embedding(self) -> Embedding:
         table: Any = self.model.shared or self.model.decoder.embed_tokens
         return table
-
-    @property
-    def cache_shape(self) -> CacheShape:
-        heads = self.config.decoder_attention_heads
-        return CacheShape(self.config.decoder_layers, heads, self.config.d_model // heads)
-
-    @property
-    def context_length(self) -> int:
-        return self.config.max_position_embeddings
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         adapted = dict(state)
@@ -292,14 +318,7 @@ class BartForConditionalGeneration(Seq2SeqLM):
 
     @property
     def tied_weights(self) -> Mapping[str, str]:
-        head = ("lm_head.weight",) if self.config.tie_word_embeddings else ()
-        if not self.config.share_encoder_decoder_embeddings:
-            return dict.fromkeys(head, "model.decoder.embed_tokens.weight")
-        tables = ("model.decoder.embed_tokens.weight", "model.encoder.embed_tokens.weight")
-        return dict.fromkeys((*head, *tables), "model.shared.weight")
-
-    def config_with(self, apart: Collection[str]) -> BartConfig:
-        return self.config.with_own(apart)
-
-    def is_superfluous(self, name: str) -> bool:
-        return name.endswith("coder.version")  # marks of old versions
+        shared = self.config.share_encoder_decoder_embeddings
+        table = "model.shared.weight" if shared else "model.decoder.embed_tokens.weight"
+        head = {"lm_head.weight": table} if self.config.tie_word_embeddings else {}
+        return {**head, **super().tied_weights}

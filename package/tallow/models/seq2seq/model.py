@@ -19,7 +19,7 @@ from tallow.errors import ArgumentError
 from tallow.generation import LogitsProcessor, Sample
 from tallow.generation.sequence import check_prompt
 from tallow.models.causal_lm import CacheShape, kv_dtype
-from tallow.models.config import Config, end_ids
+from tallow.models.config import Config, end_ids, labels_of
 from tallow.models.pretrained import PretrainedModel, tied_logits
 from tallow.models.seq2seq.cross_layers import CrossKeys, select_sources
 from tallow.models.text_generation import TextGeneration
@@ -46,6 +46,8 @@ class Seq2SeqConfig(Config):
         decoder_start_token_id: the first token that the decoder reads; None means padding.
         eos_token_id: the ids that end a text.
         tie_word_embeddings: the head shares the matrix of the token embedding.
+        labels: the names of the labels of a classifier, in the order of its logits; from `id2label`.
+        classifier_dropout: before the layers of a classifier, in training.
         own_tables: "encoder" and "decoder", if they have a token embedding of their own. Not in Hugging Face's configs:
             the weights decide.
     """
@@ -55,6 +57,8 @@ class Seq2SeqConfig(Config):
     decoder_start_token_id: int | None = None
     eos_token_id: tuple[int, ...] = (1,)
     tie_word_embeddings: bool = True
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+    classifier_dropout: float = 0.0
     own_tables: tuple[str, ...] = ()
 
     computed: ClassVar = {"is_encoder_decoder": (True,)}
@@ -63,6 +67,7 @@ class Seq2SeqConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         end_ids(entries)
+        labels_of(entries)
 
     def with_own(self, weights: Collection[str]) -> Self:
         """Return the config of a model with these weights of its own: names of embeddings and of the head."""

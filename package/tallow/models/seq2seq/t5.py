@@ -74,7 +74,7 @@ class T5Config(Seq2SeqConfig):
     layer_counts: ClassVar[tuple[str, ...]] = ("num_layers", "num_decoder_layers")
     computed: ClassVar = {"is_encoder_decoder": (True, False)}  # False in folders of T5EncoderModel
     # The last two follow from feed_forward_proj; positions are relative, so nothing depends on n_positions.
-    neutral: ClassVar = frozenset({"n_positions", "classifier_dropout", "dense_act_fn", "is_gated_act"})
+    neutral: ClassVar = frozenset({"n_positions", "dense_act_fn", "is_gated_act"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -293,8 +293,8 @@ class T5Stack(Module):
         return bias_1HTS.masked_fill(distance_TS > 0, -math.inf) if self.is_decoder else bias_1HTS
 
 
-class T5Module(PretrainedModel):
-    """The base of T5 with and without a decoder.
+class T5PretrainedModel(PretrainedModel):
+    """The base of T5 with each of its heads.
 
     Args:
         config: the sizes.
@@ -303,6 +303,37 @@ class T5Module(PretrainedModel):
 
     config_class = T5Config
     base_model_prefix = "transformer"
+
+    def check_weights(self, source: str) -> None:
+        if next(self.parameters()).dtype is dtypes.float16:
+            raise ArgumentError(
+                f"{source}: T5 in float16, whose range its hidden states exceed", hint="pass dtype=tl.bfloat16"
+            )
+
+    def reset_parameters(self) -> None:
+        """Draw weights with the standard deviations of transformers."""
+        if next(self.parameters()).device.type == "meta":
+            return
+        config = self.config
+        width, inner = config.d_model**-0.5, (config.num_heads * config.d_kv) ** -0.5
+        spread = {"q": width * config.d_kv**-0.5, "o": inner, "wo": config.d_ff**-0.5}
+        spread |= dict.fromkeys(("shared", "embed_tokens", "lm_head"), 1.0)
+        for name, module in self.named_modules():
+            if isinstance(module, Linear | Embedding):
+                std = spread.get(name.rpartition(".")[2], width)
+                init.normal_(module.weight, 0.0, config.initializer_factor * std)
+            if isinstance(module, Linear) and module.bias is not None:  # of a head
+                init.zeros_(module.bias)
+
+    def config_with(self, apart: Collection[str]) -> T5Config:
+        return self.config.with_own(apart)
+
+    def is_superfluous(self, name: str) -> bool:
+        return name.endswith("EncDecAttention.relative_attention_bias.weight")  # a bias that is not used
+
+
+class T5Module(T5PretrainedModel):
+    """The base of T5 with and without a decoder.  Args: as T5PretrainedModel"""
 
     def __init__(self, config: T5Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
@@ -322,34 +353,9 @@ class T5Module(PretrainedModel):
         """Return the embeddings (B, T, D) of tokens for the encoder or the decoder."""
         return (stack.embed_tokens or self.shared)(tokens)
 
-    def check_weights(self, source: str) -> None:
-        if self.shared.weight.dtype is dtypes.float16:
-            raise ArgumentError(
-                f"{source}: T5 in float16, whose range its hidden states exceed", hint="pass dtype=tl.bfloat16"
-            )
-
-    def reset_parameters(self) -> None:
-        """Draw weights with the standard deviations of transformers."""
-        if self.shared.weight.device.type == "meta":
-            return
-        config = self.config
-        width, inner = config.d_model**-0.5, (config.num_heads * config.d_kv) ** -0.5
-        spread = {"q": width * config.d_kv**-0.5, "o": inner, "wo": config.d_ff**-0.5}
-        spread |= dict.fromkeys(("shared", "embed_tokens", "lm_head"), 1.0)
-        for name, module in self.named_modules():
-            if isinstance(module, Linear | Embedding):
-                std = spread.get(name.rpartition(".")[2], width)
-                init.normal_(module.weight, 0.0, config.initializer_factor * std)
-
     @property
     def tied_weights(self) -> Mapping[str, str]:
         return {"encoder.embed_tokens.weight": "shared.weight"}
-
-    def config_with(self, apart: Collection[str]) -> T5Config:
-        return self.config.with_own(apart)
-
-    def is_superfluous(self, name: str) -> bool:
-        return name.endswith("EncDecAttention.relative_attention_bias.weight")  # a bias that is not used
 
 
 class T5EncoderModel(T5Module):
@@ -367,7 +373,38 @@ class T5EncoderModel(T5Module):
         return super().is_superfluous(name) or name.startswith(("decoder.", "lm_head."))
 
 
-class T5ForConditionalGeneration(T5Module, Seq2SeqLM):
+class T5PairModel(T5Module):
+    """An encoder and a decoder without a head.  Args: as T5Module"""
+
+    def __init__(self, config: T5Config, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config, device, dtype)
+        layers = config.num_decoder_layers or config.num_layers
+        self.decoder = T5Stack(config, layers, device, dtype, is_decoder=True)
+
+    def cross_keys(self, encoded_ASD: Tensor) -> list[CrossKeys]:
+        """As `Seq2SeqLM.cross_keys`"""
+        return [block.layer[1].part.keys_and_values(encoded_ASD) for block in self.decoder.block]
+
+    def decode(self, tokens_BT: Tensor, sources: Sources, cache: KVCache | None = None) -> Tensor:
+        """Return the hidden states (B, T, D) of texts. With a cache, the tokens follow those in it."""
+        return self.decoder(self.embed(tokens_BT, self.decoder), None, sources, cache)
+
+    @property
+    def cache_shape(self) -> CacheShape:
+        """The sizes of the decoder's cache."""
+        return CacheShape(len(self.decoder.block), self.config.num_heads, self.config.d_kv)
+
+    @property
+    def context_length(self) -> int:
+        """Positions are relative, so texts have any length."""
+        return MAX_SIZE
+
+    @property
+    def tied_weights(self) -> Mapping[str, str]:
+        return {**super().tied_weights, "decoder.embed_tokens.weight": "shared.weight"}
+
+
+class T5ForConditionalGeneration(T5PairModel, Seq2SeqLM):
     """Turns text into text.  Args: as T5Module
 
     Example:
@@ -377,17 +414,12 @@ class T5ForConditionalGeneration(T5Module, Seq2SeqLM):
 
     def __init__(self, config: T5Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config, device, dtype)
-        layers = config.num_decoder_layers or config.num_layers
-        self.decoder = T5Stack(config, layers, device, dtype, is_decoder=True)
         tied = config.tie_word_embeddings
         self.lm_head = None if tied else Linear(config.d_model, config.vocab_size, False, device, dtype)
         self.reset_parameters()
 
-    def cross_keys(self, encoded_ASD: Tensor) -> list[CrossKeys]:
-        return [block.layer[1].part.keys_and_values(encoded_ASD) for block in self.decoder.block]
-
     def decode(self, tokens_BT: Tensor, sources: Sources, cache: KVCache | None = None) -> Tensor:
-        hidden_BTD = self.decoder(self.embed(tokens_BT, self.decoder), None, sources, cache)
+        hidden_BTD = super().decode(tokens_BT, sources, cache)
         return hidden_BTD * self.config.d_model**-0.5 if self.config.is_scaled else hidden_BTD
 
     @property
@@ -395,15 +427,5 @@ class T5ForConditionalGeneration(T5Module, Seq2SeqLM):
         return self.shared
 
     @property
-    def cache_shape(self) -> CacheShape:
-        return CacheShape(len(self.decoder.block), self.config.num_heads, self.config.d_kv)
-
-    @property
-    def context_length(self) -> int:
-        """Positions are relative, so texts have any length."""
-        return MAX_SIZE
-
-    @property
     def tied_weights(self) -> Mapping[str, str]:  # whatever the config says, as in transformers 5
-        names = ("decoder.embed_tokens.weight", "lm_head.weight")
-        return {**super().tied_weights, **dict.fromkeys(names, "shared.weight")}
+        return {**super().tied_weights, "lm_head.weight": "shared.weight"}

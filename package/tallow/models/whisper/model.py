@@ -225,6 +225,18 @@ class WhisperEncoder(Module):
             x_BSD = layer(x_BSD)
         return self.layer_norm(x_BSD)
 
+    def reset_parameters(self, std: float) -> None:
+        """Draw the convolutions from N(0, std²), and set the positions to sinusoids."""
+        positions = self.embed_positions.weight
+        if positions.device.type == "meta":
+            return
+        for convolution in (self.conv1, self.conv2):
+            init.normal_(convolution.weight, 0.0, std)
+            if convolution.bias is not None:
+                init.zeros_(convolution.bias)
+        with no_grad():
+            positions.copy_(wrap(devices.move(sinusoids(*positions.shape), positions.device)))
+
 
 class WhisperDecoder(Module):
     """Embeddings of tokens and positions, then transformer layers that attend to the text and the sound."""
@@ -453,17 +465,9 @@ class Whisper(PretrainedModel):
         return tuple((layer, head) for layer in range(layers // 2, layers) for head in range(heads))
 
     def reset_parameters(self) -> None:
-        """As PretrainedModel, and initialize convolutions; the encoder's positions are sinusoids."""
+        """As PretrainedModel, and as the encoder's."""
         super().reset_parameters()
-        positions = self.encoder.embed_positions.weight
-        if positions.device.type == "meta":
-            return
-        for convolution in (self.encoder.conv1, self.encoder.conv2):
-            init.normal_(convolution.weight, 0.0, self.config.initializer_range)
-            if convolution.bias is not None:
-                init.zeros_(convolution.bias)
-        with no_grad():
-            positions.copy_(wrap(devices.move(sinusoids(*positions.shape), positions.device)))
+        self.encoder.reset_parameters(self.config.initializer_range)
 
     @property
     def tied_weights(self) -> Mapping[str, str]:

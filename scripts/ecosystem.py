@@ -39,8 +39,8 @@ DISTRIBUTIONS = {
     "open_clip": "open-clip-torch",
     "pyro": "pyro-ppl",
 }
-# Packages without a case: torchaudio, which encodec needs, has compiled parts; the other is an older name of lightning.
-IMPORTED = ("encodec", "pytorch_lightning")
+# Packages without a case: an older name of lightning.
+IMPORTED = ("pytorch_lightning",)
 IMPORT = "import tallow.compat, importlib, sys; tallow.compat.install_torch(); importlib.import_module(sys.argv[1])"
 HEAD = """# Packages
 

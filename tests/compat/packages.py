@@ -11,6 +11,7 @@ import importlib
 import sys
 import traceback
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,13 @@ def x_transformers(torch: Any, rng: np.random.RandomState) -> list[Any]:
 
 
 def without_extension(torch: Any) -> None:
-    """Declare the ops that torchvision describes at import: its own library is linked to PyTorch for CUDA."""
+    """Stand in for the libraries of torchvision and torchaudio, which are linked to PyTorch for CUDA.
+
+    torchvision describes its ops at import; torchaudio computes in Python without its library.
+    """
+    extension = ModuleType("torchaudio._extension")
+    vars(extension).update(_IS_TORCHAUDIO_EXT_AVAILABLE=False, fail_if_no_align=lambda function: function)
+    sys.modules["torchaudio._extension"] = extension
     library = torch.library.Library("torchvision", "DEF")
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")

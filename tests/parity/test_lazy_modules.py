@@ -91,3 +91,24 @@ def test_its_parameters_learn(m: Any) -> None:
 def test_the_shape_of_an_uninitialized_parameter_raises(m: Any) -> None:
     with pytest.raises((ValueError, RuntimeError)):
         _ = m.nn.LazyLinear(3).weight.shape
+
+
+@pytest.mark.filterwarnings("ignore:Lazy modules are a new feature")
+@pytest.mark.parametrize("m", [tl, torch])
+def test_a_layer_of_a_program_may_keep_its_class(m: Any) -> None:
+    class Scale(m.nn.LazyLinear.__mro__[1], m.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = m.nn.UninitializedParameter()
+
+        def initialize_parameters(self, x: Any, bias: float) -> None:
+            self.weight.materialize(x.shape)
+            self.weight.data.fill_(2.0)
+
+        def forward(self, x: Any, bias: float) -> Any:
+            return x * self.weight + bias
+
+    layer = Scale()
+    assert layer(m.ones(3), bias=1.0).tolist() == [3.0, 3.0, 3.0]
+    assert type(layer) is Scale
+    assert layer(m.ones(3), 0.0).tolist() == [2.0, 2.0, 2.0]

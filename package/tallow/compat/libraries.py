@@ -66,11 +66,30 @@ def roi_align_backward(
     return zeros.detach() if found is None else found
 
 
+def lfilter_core_loop(waveform: Tensor, coefficients: Tensor, padded: Tensor) -> None:
+    """Fill the padded output of a recursive filter, by the function in Python of torchaudio itself."""
+    filtering = importlib.import_module("torchaudio.functional.filtering")
+    filtering._lfilter_core_generic_loop(waveform.clone(), coefficients, padded)  # which writes to its input too
+
+
+def overdrive_core_loop(*tensors: Tensor) -> None:
+    """Fill the output of an overdriven amplifier, by the function in Python of torchaudio itself."""
+    importlib.import_module("torchaudio.functional.filtering")._overdrive_core_loop_generic(*tensors)
+
+
 LIBRARIES: dict[str, dict[str, Callable[..., Any]]] = {
     "torchvision/_C": {
         "torchvision::nms": nms,
         "torchvision::roi_align": roi_align,
         "torchvision::_roi_align_backward": roi_align_backward,
         "torchvision::_cuda_version": lambda: -1,
-    }
+    },
+    "lib/_torchaudio": {
+        "_torchaudio::cuda_version": lambda: None,
+        "_torchaudio::is_align_available": lambda: False,
+    },
+    "lib/libtorchaudio": {
+        "torchaudio::_lfilter_core_loop": lfilter_core_loop,
+        "torchaudio::_overdrive_core_loop": overdrive_core_loop,
+    },
 }

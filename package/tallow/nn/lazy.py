@@ -38,13 +38,17 @@ UNINITIALIZED = (UninitializedParameter, UninitializedBuffer)
 
 
 class _Lazy(Module):
-    """Mixin of lazy layers. It precedes the ordinary class in the bases, and `cls_to_become` is that class."""
+    """Mixin of lazy layers. It precedes the ordinary class in the bases.
 
-    cls_to_become: ClassVar[type[Module]]
+    Attributes:
+        cls_to_become: the class of a layer that is complete; None if it keeps its own
+    """
+
+    cls_to_become: ClassVar[type[Module] | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._initialize_hook = self.register_forward_pre_hook(_initialize)
+        self._initialize_hook = self.register_forward_pre_hook(_initialize, with_kwargs=True)
         self._load_hook = self._register_load_state_dict_pre_hook(_allocate, with_module=True)
 
     def has_uninitialized_params(self) -> bool:
@@ -64,12 +68,13 @@ class _Lazy(Module):
             destination[prefix + name] = tensor if keep_vars or isinstance(tensor, UNINITIALIZED) else tensor.detach()
 
 
-def _initialize(module: _Lazy, args: tuple[Any, ...]) -> None:
-    module.initialize_parameters(*args)
+def _initialize(module: _Lazy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    module.initialize_parameters(*args, **kwargs)
     module._initialize_hook.remove()
     module._load_hook.remove()
     del module._initialize_hook, module._load_hook
-    module.__class__ = module.cls_to_become  # type: ignore[assignment]
+    if module.cls_to_become is not None:
+        module.__class__ = module.cls_to_become  # type: ignore[assignment]
 
 
 def _allocate(module: _Lazy, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:

@@ -159,3 +159,35 @@ def rwkv(torch: Any, rng: np.random.RandomState) -> list[Any]:
                 found.append(logits)
             found += state
     return found
+
+
+@case
+def encodec(torch: Any, rng: np.random.RandomState) -> list[Any]:
+    """The codec: codes of a sound, the sound from the codes, and the discriminator of spectrograms."""
+    from encodec.model import EncodecModel
+    from encodec.msstftd import MultiScaleSTFTDiscriminator
+    from encodec.utils import convert_audio
+
+    sound = convert_audio(normal(torch, rng, 2, 3200), 16000, 24000, 1)[None]
+    model = filled(torch, EncodecModel._get_model([1.5], 24000, 1), rng)
+    codes = model.encode(sound)
+    discriminator = filled(torch, MultiScaleSTFTDiscriminator(filters=2), rng)
+    sound.requires_grad_()
+    scores, _ = discriminator(sound)
+    sum(score.square().mean() for score in scores).backward()
+    return [sound, *(code for code, _ in codes), model.decode(codes), *scores, sound.grad]
+
+
+@case
+def torchaudio(torch: Any, rng: np.random.RandomState) -> list[Any]:
+    """Spectrograms and their inverses, filters with gradients, and changes of pitch and length."""
+    from torchaudio import functional, transforms
+
+    sound = normal(torch, rng, 1, 8000)
+    spectrum = transforms.Spectrogram(power=None)(sound)
+    found = [transforms.MFCC(16000)(sound), transforms.InverseSpectrogram()(spectrum), transforms.Resample(3, 2)(sound)]
+    found += [transforms.TimeStretch(n_freq=201, fixed_rate=1.3)(spectrum).abs(), transforms.Loudness(16000)(sound)]
+    found.append(transforms.PitchShift(16000, 2).double()(sound.double()).detach())  # float32 rounds phases of 1e4
+    short = sound[:, :200].clone().requires_grad_()
+    found += [functional.highpass_biquad(short, 16000, 300.0), functional.overdrive(short)]
+    return found

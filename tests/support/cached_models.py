@@ -1,4 +1,5 @@
-"""Small models with every kind of cache: of all positions, of windows, with rotary angles or learned positions."""
+"""Small models with every kind of cache: of all positions, of windows, with rotary angles or learned positions, with
+states."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import numpy as np
 import tallow as tl
 from tallow.models.decoders.falcon import Falcon, FalconConfig
 from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.lfm2 import Lfm2, Lfm2Config
 from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.models.decoders.mistral import Mistral, MistralConfig
 
@@ -37,11 +39,17 @@ def make(kind: str) -> Any:
     if kind == "gpt2":
         sizes = {"vocab_size": VOCAB, "n_positions": CONTEXT, "n_embd": 24, "n_layer": 2, "n_head": 4}
         return GPT2(GPT2Config(**sizes, initializer_range=0.3)).eval()
+    if kind == "lfm2":
+        layers = ("conv", "full_attention", "conv")
+        sizes = LLAMA | {"num_hidden_layers": 3, "conv_L_cache": 4, "block_multiple_of": 4}
+        return Lfm2(Lfm2Config(**sizes, layer_types=layers, conv_bias=True)).eval()
     alibi = kind == "alibi"
     return Falcon(FalconConfig(**FALCON, alibi=alibi, multi_query=not alibi)).eval()
 
 
-KINDS = ("llama", "mistral", "gpt2", "rotary falcon", "alibi")
+ATTENTION = ("llama", "mistral", "gpt2", "rotary falcon", "alibi")
+STATES = ("lfm2",)
+KINDS = ATTENTION + STATES
 
 
 def text(length: int, seed: int = 0) -> list[int]:

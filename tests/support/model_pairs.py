@@ -149,6 +149,16 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         LLAMA_SIZES | EXPERTS | SLIDING | {"decoder_sparse_step": 2, "num_hidden_layers": 4, "mlp_only_layers": [3]},
     ),
     "phi3": ("Phi3ForCausalLM", LLAMA_SIZES | {"sliding_window": 9}),
+    "lfm2": (
+        "Lfm2ForCausalLM",
+        LLAMA_SIZES | {"layer_types": ["conv", "full_attention", "conv"], "block_multiple_of": 8},
+    ),
+    "lfm2, biases": (
+        "Lfm2ForCausalLM",
+        LLAMA_SIZES
+        | {"full_attn_idxs": [2], "conv_L_cache": 4, "conv_bias": True, "block_auto_adjust_ff_dim": False}
+        | {"tie_word_embeddings": False},
+    ),
     "falcon 7b": ("FalconForCausalLM", FALCON_SIZES),
     "falcon 40b": ("FalconForCausalLM", FALCON_SIZES | {"new_decoder_architecture": True, "num_kv_heads": 2}),
     "falcon 11b": (

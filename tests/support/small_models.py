@@ -38,6 +38,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Olmoe": DECODER | EXPERTS | {"model_type": "olmoe"},
     "Qwen2Moe": DECODER | EXPERTS | {"model_type": "qwen2_moe", "shared_expert_intermediate_size": 6} | ONE,
     "Qwen3Moe": DECODER | EXPERTS | {"model_type": "qwen3_moe"} | ONE,
+    "Lfm2": DECODER | {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_multiple_of": 4},
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},

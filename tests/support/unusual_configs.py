@@ -44,6 +44,7 @@ SIZES = {
     **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
     "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
     "Falcon": FALCON_SIZES,
+    "Lfm2": LLAMA_SIZES | {"full_attn_idxs": [1], "block_multiple_of": 8},
     "Mixtral": LLAMA_SIZES,
     "ModernBert": MODERNBERT_SIZES,
     "Olmoe": LLAMA_SIZES | EXPERTS,
@@ -104,11 +105,12 @@ DECODERS = [
     Case("Qwen2Moe", CAUSAL, {"qkv_bias": False, "norm_topk_prob": True}, {"attention_bias": True}),
     Case("Qwen3Moe", CAUSAL, {"decoder_sparse_step": 3, "attention_bias": True}),
     Case("Qwen3Moe", CAUSAL, WINDOW),
+    Case("Lfm2", CAUSAL, {"block_ffn_dim_multiplier": 1.4}, {"block_use_swiglu": True, "num_heads": 4}),
 ]
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
 BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
-    *(Case(name, "Model") for name in ("Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")),
+    *(Case(name, "Model") for name in ("Lfm2", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")),
     Case("Gemma3", "TextModel"),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),

@@ -14,7 +14,7 @@ from tallow.errors import CheckpointError
 from tallow.transformers.configuration_defaults import DEFAULTS, NAMES
 
 # Follow from other settings; and names of stages, which no model here reads.
-LEFT_OUT = {"layer_types", "stage_names", "out_features", "out_indices", "transformers_version"}
+LEFT_OUT = {"layer_types", "full_attn_idxs", "stage_names", "out_features", "out_indices", "transformers_version"}
 
 
 def settings(config: Any) -> dict[str, Any]:

@@ -7,9 +7,13 @@ from typing import Any, Protocol
 
 from tallow.generation.sequence import LanguageModel, check_prompt, dtype_option, generate
 
+# Chat templates write the end of a prompt, where the answer begins, in another way once the answer is there. So states
+# are kept before these last tokens.
+LAST = 16
+
 
 class GrowingModel(LanguageModel, Protocol):
-    """The interface of a model whose cache can grow and be truncated."""
+    """The interface of a model whose cache can grow and return to earlier positions."""
 
     def new_cache(self, *, length: int | None = None, growing: bool = False, sliding: bool = True) -> Any: ...
 
@@ -33,13 +37,17 @@ class PromptCache:
     def generate(self, tokens: Sequence[int], *, max_tokens: int | None, **options: Any) -> Iterator[int]:
         """As `generate`. If the iterator is abandoned, the cache keeps the tokens generated so far."""
         check_prompt(self._model, tokens, max_tokens)
-        self._cache.truncate(self.shared(tokens))
+        self._cache.rewind(self.shared(tokens))
         self._text = list(tokens)
+        if self._cache.has_states and self._cache.length < len(tokens) - LAST:
+            self._model.next_logits(tokens[self._cache.length : -LAST], self._cache)
+            self._cache.mark()
         generated = generate(self._model, tokens, max_tokens=max_tokens, cache=self._cache, **options)
         return self._record(generated)
 
     def shared(self, tokens: Sequence[int]) -> int:
-        """Return how many tokens of a prompt are in the cache, so that `generate` does not read them.
+        """Return how many tokens of a prompt are in the cache, so that `generate` does not read them. A model with
+        states reads those again that follow the position it returns to.
 
         The last token is not among them: the model reads it for the logits of the next one.
         """

@@ -241,18 +241,30 @@ class SeparateSlots(Slots):
         self._caches = [model.new_cache(length=length, growing=True, sliding=False, **options) for _ in range(count)]
 
     def _views(self, slot: int, start: int, stop: int) -> list[Memory]:
-        cache = self._caches[slot]
-        cache.length = len(self.texts[slot])
+        cache = self._cache_of(slot)
         cache.reserve(max(0, stop - cache.length))
         return cache.views(0, slice(start, stop))
 
     def _read(self, new: Mapping[int, Sequence[int]], every: Collection[int]) -> list[Array]:
         logits = []
         for slot, tokens in new.items():
-            cache = self._caches[slot]
-            cache.length = len(self.texts[slot])  # after `truncate`, or a step that failed in another slot
+            cache = self._cache_of(slot)
+            if cache.length < len(self.texts[slot]):  # states have returned to an earlier position
+                self._model.next_logits(self.texts[slot][cache.length :], cache)
+            if cache.has_states and len(tokens) > 1:
+                cache.mark()
             logits.append(_logits_of(self._model, tokens, cache, every=slot in every))
         return logits
+
+    def _cache_of(self, slot: int) -> Any:
+        """Return the cache of a slot at the end of its text, or before it: after `truncate`, or a step that failed in
+        another slot, the cache holds more."""
+        cache, length = self._caches[slot], len(self.texts[slot])
+        if cache.has_states:
+            cache.rewind(min(cache.length, length))
+        else:
+            cache.length = length
+        return cache
 
 
 def _logits_of(model: SlotModel, tokens: Sequence[int], cache: Any, *, every: bool) -> Array:
@@ -278,7 +290,7 @@ def open_slots(
         length: the most tokens of a text; None means the model's context.
         cache_dtype: of the keys and values, as `dtype` of the model's `new_cache`.
         pages: for the beginnings of texts; None stores none. A model whose keys depend on the length of the whole text
-            stores none either.
+            stores none either, nor does one with states.
         batch_invariant: compute so many rows at once, by repeating one, that the bits of logits do not depend on what
             the other slots read.
 
@@ -287,11 +299,11 @@ def open_slots(
     """
     if count < 1:
         raise ArgumentError(f"{count} slots", hint="pass 1 or more")
-    if pages is None or model.unscaled_length is not None:
-        pages = PrefixPages(0)
     length = model.context_length if length is None else length
     options = {"length": length, "batch": count, "sliding": False, **dtype_option(cache_dtype)}
     cache = model.new_cache(growing=True, **options)
+    if pages is None or model.unscaled_length is not None or cache.has_states:
+        pages = PrefixPages(0)
     decoder = getattr(cache, "decoder", None)
     step = None if decoder is None or not length else decoder.step(cache)
     if step is not None and step.most_rows > 1:

@@ -18,12 +18,12 @@ from tallow.generation.sequence import check_prompt, checked_ids, dtype_option
 
 
 class RewindingModel(BatchModel, Protocol):
-    """The interface of a model whose cache can be truncated."""
+    """The interface of a model whose cache can return to earlier positions."""
 
     def new_cache(
         self, *, length: int, batch: int = 1, padding: Sequence[int] | None = None, sliding: bool = True
     ) -> Any:
-        """Return an empty cache; with sliding=False it can `truncate` to any length."""
+        """Return an empty cache; with sliding=False it can `rewind`."""
 
 
 class Draft(Protocol):
@@ -65,6 +65,8 @@ class ModelDraft:
         distributions: list[Weights] = []
         while len(distributions) < count:
             logits_V = to_host(self._model.next_logits(text[self._cache.length :], self._cache))
+            if not distributions:
+                self._cache.mark()
             distributions.append(sampler.distribution(apply_processors(logits_V, text, self._processors), text))
             text.append(sampler.draw(distributions[-1]))
             if distributions[-1][text[-1]] < self._least:
@@ -75,7 +77,7 @@ class ModelDraft:
 
     def truncate(self, length: int) -> None:
         """Forget what was read of the text from `length` on."""
-        self._cache.truncate(min(self._cache.length, length))
+        self._cache.rewind(min(self._cache.length, length))
 
 
 class PromptLookup:
@@ -181,6 +183,10 @@ def _loop(
 ) -> Iterator[int]:
     while len(text) < end:
         guesses, drafts = draft.guess(text, min(lookahead, end - len(text) - 1), sampler)
+        # States return to the last mark only, and what follows it is read again: never more than `lookahead` tokens.
+        if cache.has_states and len(text) - cache.length > lookahead:
+            model.last_logits([text[cache.length : -1]], cache)
+        cache.mark()
         unread = [*text[cache.length :], *guesses]
         logits_TV = to_host(model.last_logits([unread], cache, last=len(guesses) + 1)[0])
         distributions = _distributions(logits_TV, text, guesses, sampler, processors)
@@ -189,7 +195,7 @@ def _loop(
                 return
             yield token
             text.append(token)
-        cache.truncate(min(cache.length, len(text) - 1))
+        cache.rewind(min(cache.length, len(text) - 1))
         draft.truncate(len(text) - 1)
 
 

@@ -53,6 +53,7 @@ MODEL_TYPES = {
     "gemma2": "Gemma2ForCausalLM",
     "gemma3_text": "Gemma3ForCausalLM",
     "gpt2": "GPT2LMHeadModel",
+    "lfm2": "Lfm2ForCausalLM",
     "llama": "LlamaForCausalLM",
     "marian": "MarianMTModel",
     "mistral": "MistralForCausalLM",

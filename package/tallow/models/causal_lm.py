@@ -134,7 +134,7 @@ class CausalLM(TextGeneration, DecoderHead):
     @property
     def windows(self) -> tuple[int | None, ...]:
         """The most positions that a query of each layer sees, itself included; None means all."""
-        return (None,) * self.cache_shape.layers
+        return (None,) * len(self.config.layer_shapes or range(self.cache_shape.layers))
 
     @property
     def unscaled_length(self) -> int | None:
@@ -189,6 +189,7 @@ class CausalLM(TextGeneration, DecoderHead):
             growing=growing,
             dtype=dtype,
             device=weight.device,
+            shapes=self.config.layer_shapes,
         )
         cache.decoder = self._fused_decoder()
         if cache.decoder is not None and length:

@@ -62,6 +62,10 @@ class DecoderWithPast(Module):
     def __init__(self, model: CausalLM) -> None:
         if not isinstance(model, CausalLM):
             raise ArgumentTypeError(f"DecoderWithPast: a {type(model).__name__} has no cache of keys and values")
+        if model.config.layer_shapes is not None:
+            raise ArgumentTypeError(
+                f"DecoderWithPast: the layers of a {type(model).__name__} have caches of several kinds"
+            )
         super().__init__()
         self.model = model
 

@@ -140,7 +140,7 @@ class TextEngine:
     @property
     def most_pages(self) -> int:
         """The number of pages that fit into the memory for them."""
-        return self.pages.most_bytes // self._slots.page_bytes
+        return self.pages.most_bytes // max(1, self._slots.page_bytes)
 
     def start(self) -> None:
         """Start the thread."""

@@ -62,6 +62,9 @@ from tallow.models.decoders.gemma import GemmaModel as GemmaModel
 from tallow.models.vision.images import ImageClassifier as ImageClassifier
 from tallow.models.vision.images import ImageEncoder as ImageEncoder
 from tallow.models.vision.image_processor import ImageProcessor as ImageProcessor
+from tallow.models.decoders.lfm2 import Lfm2 as Lfm2
+from tallow.models.decoders.lfm2 import Lfm2Config as Lfm2Config
+from tallow.models.decoders.lfm2 import Lfm2Model as Lfm2Model
 from tallow.models.decoders.llama import Llama as Llama
 from tallow.models.decoders.llama import LlamaConfig as LlamaConfig
 from tallow.models.decoders.llama import LlamaForQuestionAnswering as LlamaForQuestionAnswering
@@ -155,6 +158,7 @@ from tallow.models.built_in import glosses as glosses
 from tallow.models.decoders import gpt2 as gpt2
 from tallow.models.vision import image_processor as image_processor
 from tallow.models.vision import images as images
+from tallow.models.decoders import lfm2 as lfm2
 from tallow.models.decoders import llama as llama
 from tallow.models.seq2seq import marian as marian
 from tallow.models.decoders import mistral as mistral
@@ -252,6 +256,9 @@ __all__ = [
     "ImageClassifier",
     "ImageEncoder",
     "ImageProcessor",
+    "Lfm2",
+    "Lfm2Config",
+    "Lfm2Model",
     "Llama",
     "LlamaConfig",
     "LlamaForQuestionAnswering",
@@ -351,6 +358,7 @@ __all__ = [
     "gpt2",
     "image_processor",
     "images",
+    "lfm2",
     "llama",
     "marian",
     "mistral",

@@ -18,6 +18,7 @@ NAMES: dict[str, str] = {
     "modernbert": "ModernBertConfig",
     "gpt2": "GPT2Config",
     "falcon": "FalconConfig",
+    "lfm2": "Lfm2Config",
     "llama": "LlamaConfig",
     "mistral": "MistralConfig",
     "mixtral": "MixtralConfig",
@@ -118,6 +119,15 @@ _SETTINGS["llama"] = {
     "eos_token_id": 2, "pretraining_tp": 1, "tie_word_embeddings": False,
     "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}, "attention_bias": False,
     "attention_dropout": 0.0, "mlp_bias": False, "head_dim": None,
+}
+_SETTINGS["lfm2"] = _without(
+    _SETTINGS["llama"],
+    "rms_norm_eps hidden_act pretraining_tp attention_bias attention_dropout mlp_bias head_dim",
+) | {
+    "vocab_size": 65536, "hidden_size": 2560, "intermediate_size": 12288, "num_key_value_heads": 8,
+    "max_position_embeddings": 128000, "norm_eps": 1e-05, "pad_token_id": 0, "tie_word_embeddings": True,
+    "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}, "conv_bias": False, "conv_L_cache": 3,
+    "block_multiple_of": 256, "block_ffn_dim_multiplier": 1.0, "block_auto_adjust_ff_dim": True,
 }
 _SETTINGS["mistral"] = _without(
     _SETTINGS["llama"],

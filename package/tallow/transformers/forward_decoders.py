@@ -215,6 +215,7 @@ class MemoryOf:
             growing=True,
             dtype=kv_dtype(options.get("dtype"), weight),
             device=weight.device,
+            shapes=self.model.config.layer_shapes,
         )
 
 

@@ -343,8 +343,11 @@ class Fixed:
 
 class Counter:
     length = 0
+    has_states = False
 
-    def truncate(self, length: int) -> None:
+    def mark(self) -> None: ...
+
+    def rewind(self, length: int) -> None:
         assert 0 <= length <= self.length
         self.length = length
 

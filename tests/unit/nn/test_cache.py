@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.cached_models import CONTEXT, KINDS, make, text, uncached_logits
+from support.cached_models import ATTENTION, CONTEXT, KINDS, make, text, uncached_logits
 
 import tallow as tl
 from tallow.devices import to_host
@@ -81,7 +81,7 @@ def test_rows_can_be_chosen_and_doubled(kind: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"growing": True}], ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ATTENTION)
 def test_truncated_positions_are_forgotten(kind: str, options: dict[str, bool]) -> None:
     model, tokens = make(kind), text(20)
     cache = model.new_cache(sliding=False, **options)

@@ -6,7 +6,7 @@ Letters: B batch, T positions, D width.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from tallow.models.pretrained import PretrainedModel
 from tallow.nn.attention import key_mask, local_mask
 from tallow.nn.cache import KVCache, Uncached
 from tallow.nn.embedding import Embedding
+from tallow.nn.state_memory import LayerShape
 
 HEADS = ("lm_head.", "score.", "classifier.", "qa_outputs.")
 # Old versions saved these, although they follow from the config: rotary angles, and the masks of GPT-2.
@@ -51,6 +52,12 @@ class DecoderConfig(Config):
     def sees_both_sides(self) -> bool:
         """True if a position sees those after it too, as in a decoder that was trained to encode texts."""
         return False
+
+    @property
+    def layer_shapes(self) -> Sequence[LayerShape] | None:
+        """The sizes of each part of a cache: of keys and values, or of states. None means that all layers have keys and
+        values of the same sizes."""
+        return None
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:

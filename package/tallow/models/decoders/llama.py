@@ -169,6 +169,7 @@ class LlamaAttention(Module):
 
     scale: float | None = None  # of the scores; None as in `causal_attention`
     softcap: float | None = None
+    output_name: ClassVar[str] = "o_proj"
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -179,7 +180,8 @@ class LlamaAttention(Module):
         self.num_kv_heads = config.num_key_value_heads
         self.dropout_p = config.attention_dropout
         self.add_projections(config, device, dtype)
-        self.o_proj = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
+        output = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
+        self.add_module(self.output_name, output)
 
     def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         """Add the layers that `heads` applies."""
@@ -199,12 +201,17 @@ class LlamaAttention(Module):
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
         if isinstance(cache, BothSides):
             return self._encode(x_BTD, rotary, cache.mask(self.distance))
+        return self.project(self.attend(*self.heads(x_BTD), rotary, cache))
+
+    def attend(
+        self, q_BHTK: Tensor, k_BGSK: Tensor, v_BGSK: Tensor, rotary: RotaryEmbedding, cache: KVCache | None
+    ) -> Tensor:
+        """Return the mixed values of all heads, (B, T, H K), of queries, keys and values of new positions."""
         start, padding = (0, None) if cache is None else (cache.length, cache.padding)
-        q_BHTK, k_BGSK, v_BGSK = self.heads(x_BTD)
         q_BHTK, k_BGSK = rotary(q_BHTK, start, padding), rotary(k_BGSK, start, padding)
         lengths = masks = None
         if cache is not None:
-            lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
+            lengths, masks = cache.lengths(q_BHTK.shape[2]), cache.masks
             k_BGSK, v_BGSK = cache.append(self.layer, k_BGSK, v_BGSK)
         mixed_BHTK = causal_attention(
             q_BHTK,
@@ -217,7 +224,11 @@ class LlamaAttention(Module):
             lengths=lengths,
             masks=masks,
         )
-        return self.o_proj(merge_heads(mixed_BHTK))
+        return merge_heads(mixed_BHTK)
+
+    def project(self, mixed_BTE: Tensor) -> Tensor:
+        """Return the output (B, T, D) from the mixed values of all heads."""
+        return getattr(self, self.output_name)(mixed_BTE)
 
     def _encode(self, x_BTD: Tensor, rotary: RotaryEmbedding, mask: Tensor | None) -> Tensor:
         q_BHTK, k_BGTK, v_BGTK = self.heads(x_BTD)
@@ -230,7 +241,7 @@ class LlamaAttention(Module):
             dropout_p=self.dropout_p if self.training else 0.0,
             softcap=self.softcap,
         )
-        return self.o_proj(merge_heads(mixed_BHTK))
+        return self.project(merge_heads(mixed_BHTK))
 
 
 class LlamaMLP(Module):
@@ -291,13 +302,15 @@ class LlamaModel(DecoderModel):
 
     config_class = LlamaConfig
     base_model_prefix = "model"
-    layer_class: ClassVar[type[LlamaDecoderLayer]] = LlamaDecoderLayer
+    layer_class: ClassVar[Any] = LlamaDecoderLayer  # or another class with its `norm_class`, arguments and call
+    norm_name: ClassVar[str] = "norm"
 
     def __init__(self, config: LlamaConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
         self.layers = ModuleList(self.layer_class(config, i, device, dtype) for i in range(config.num_hidden_layers))
-        self.norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.add_module(self.norm_name, norm)
         self.rotary_emb = RotaryEmbedding(
             config.rotary_width,
             config.rope_theta,
@@ -329,7 +342,7 @@ class LlamaModel(DecoderModel):
             x_BTD = layer(x_BTD, self.rotary_of(i), cache)
         if cache is not None:
             cache.advance(tokens_BT.shape[1])
-        return self.norm(x_BTD)
+        return getattr(self, self.norm_name)(x_BTD)
 
 
 class Llama(CausalLM):

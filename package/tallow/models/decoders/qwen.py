@@ -115,15 +115,18 @@ class Qwen3Attention(LlamaAttention):
     """Llama's attention with a norm on every head of queries and keys."""
 
     head_norm_class: ClassVar[type[RMSNorm]] = RMSNorm
+    head_norms: ClassVar[tuple[str, str]] = ("q_norm", "k_norm")
 
-    def __init__(self, config: Qwen3Config, layer: int, device: Any, dtype: Any) -> None:
+    def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__(config, layer, device, dtype)
-        self.q_norm = self.head_norm_class(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
-        self.k_norm = self.head_norm_class(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
+        for name in self.head_norms:
+            norm = self.head_norm_class(config.head_width, config.rms_norm_eps, device=device, dtype=dtype)
+            self.add_module(name, norm)
 
     def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         q_BHTK, k_BGTK, v_BGTK = super().heads(x_BTD)
-        return self.q_norm(q_BHTK), self.k_norm(k_BGTK), v_BGTK
+        query_norm, key_norm = (getattr(self, name) for name in self.head_norms)
+        return query_norm(q_BHTK), key_norm(k_BGTK), v_BGTK
 
 
 class Qwen3DecoderLayer(LlamaDecoderLayer):

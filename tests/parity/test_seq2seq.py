@@ -23,7 +23,7 @@ from tallow.errors import ArgumentError, CheckpointError
 from tallow.generation import Sampler, generate, generate_batch
 from tallow.io import safetensors
 from tallow.models import AutoModel, T5ForConditionalGeneration
-from tallow.models.seq2seq.t5 import buckets
+from tallow.nn.relative_positions import buckets
 
 # Both compute in float32; sums of up to 128 terms are taken in a different order.
 ATOL = 1e-4

@@ -17,16 +17,12 @@ from tallow.errors import ArgumentError, escaped_line
 from tallow.hub import local_folder
 from tallow.models.auto import model_class
 from tallow.models.encoders.bert import BertForMaskedLM, BertForPreTraining
-from tallow.models.encoders.distilbert import DistilBertForMaskedLM
-from tallow.models.encoders.modernbert import ModernBertForMaskedLM
-from tallow.models.encoders.roberta import RobertaForMaskedLM
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn import functional as F
 from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Tokenizer
 
 MASK = "[MASK]"
-MODELS = (BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM, RobertaForMaskedLM)
 # Classes with additional heads -> the class with only the masked language modelling head.
 SAME_HEAD: dict[type[PretrainedModel], type[PretrainedModel]] = {BertForPreTraining: BertForMaskedLM}
 
@@ -63,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     kind = SAME_HEAD.get(checkpoint_class := model_class(folder), checkpoint_class)
     model = kind.from_pretrained(folder, device=arguments.device, quant=arguments.quant)
     tokenizer = Tokenizer.from_pretrained(folder)
-    if kind not in MODELS:
+    if not kind.__name__.endswith("ForMaskedLM"):
         raise ArgumentError(
             f"{arguments.model} is a {type(model).__name__}, not a masked language model",
             hint="choose a masked language model such as google-bert/bert-base-uncased",

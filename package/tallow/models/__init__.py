@@ -14,6 +14,18 @@ from tallow.lazy_names import names_of
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 IMAGE_HEADS = ("Model", "ForImageClassification")
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
+CHOICE = "ForMultipleChoice"
+# Relatives of BERT: the model without a head and the heads, and which of them have classes of their own; the others
+# follow from BERT's and RoBERTa's.
+RELATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "Albert": ((*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM")),
+    "Electra": (
+        (*ENCODER_HEADS, "ForPreTraining"),
+        ("Model", "ForPreTraining", "ForMaskedLM", "ForSequenceClassification"),
+    ),
+    "Ernie": ((*ENCODER_HEADS, CHOICE), ("Model",)),
+    "MPNet": ((*ENCODER_HEADS, CHOICE), ("Model",)),
+}
 # For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
@@ -27,10 +39,11 @@ PAIR_HEADS = {
     "Bart": ("ForSequenceClassification", "ForQuestionAnswering"),
     "T5": ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"),
 }
-# Classes that follow by rule from others: choices among texts, and the heads of decoders with experts.
+# Classes that follow by rule from others: choices among texts, heads of decoders with experts and of BERT's relatives.
 DERIVED = (
-    *(f"{name}ForMultipleChoice" for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
+    *(name + CHOICE for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
     *(name + head for name in ("Mixtral", "Qwen2Moe", "Qwen3Moe") for head in DECODER_HEADS[name][1:]),
+    *(name + head for name, (heads, own) in RELATIVES.items() for head in heads if head not in own),
 )
 
 
@@ -54,6 +67,10 @@ _CLASSES = {
     "decoders.phi3": _decoders("Phi3"),
     "decoders.qwen": _decoders("Qwen2", "Qwen3"),
     "decoders.qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
+    **{
+        f"encoders.{name.lower()}": (f"{name}Config", *(name + part for part in own))
+        for name, (_, own) in RELATIVES.items()
+    },
     "encoders.bert": (
         *("BertConfig", "BertForNextSentencePrediction", "BertForPreTraining", "BertLMHeadModel"),
         *(f"Bert{head}" for head in ENCODER_HEADS),

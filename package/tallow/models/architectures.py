@@ -8,10 +8,15 @@ from tallow import models
 
 ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta")}
 ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
-HEADS = (*models.ENCODER_HEADS, "ForMultipleChoice")
+ENCODERS |= {name: name for name in models.RELATIVES}
+HEADS = (*models.ENCODER_HEADS, models.CHOICE)
 # Entry of `architectures` -> name of the class in tallow.models.
 ARCHITECTURES = {
-    **{name + head: ours + head for name, ours in ENCODERS.items() for head in HEADS},
+    **{
+        name + head: ours + head
+        for name, ours in ENCODERS.items()
+        for head in (models.RELATIVES[name][0] if name in models.RELATIVES else HEADS)
+    },
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
     **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
@@ -40,6 +45,7 @@ BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
 
 # `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {
+    "albert": "AlbertModel",
     "bart": "BartForConditionalGeneration",
     "bert": "BertModel",
     "camembert": "CamembertModel",
@@ -48,6 +54,8 @@ MODEL_TYPES = {
     "clip_vision_model": "CLIPVisionModel",
     "dinov2": "Dinov2Model",
     "distilbert": "DistilBertModel",
+    "electra": "ElectraModel",
+    "ernie": "ErnieModel",
     "falcon": "FalconForCausalLM",
     "gemma": "GemmaForCausalLM",
     "gemma2": "Gemma2ForCausalLM",
@@ -59,6 +67,7 @@ MODEL_TYPES = {
     "mistral": "MistralForCausalLM",
     "mixtral": "MixtralForCausalLM",
     "modernbert": "ModernBertModel",
+    "mpnet": "MPNetModel",
     "olmoe": "OlmoeForCausalLM",
     "phi3": "Phi3ForCausalLM",
     "qwen2": "Qwen2ForCausalLM",

@@ -2,6 +2,7 @@
 
     BertForMultipleChoice, ...           the family's classifier of texts with one logit, the score of a text
     MixtralForTokenClassification, ...   the heads that all decoders share, over a model with experts
+    MPNetForTokenClassification, ...     BERT's or RoBERTa's heads, over a relative of BERT
 
 Source:  names as in transformers
 """
@@ -20,7 +21,6 @@ from tallow.models.decoders.decoder_heads import (
 )
 from tallow.models.encoders.bert import BertForSequenceClassification, BertPretrainedModel
 
-CHOICE = "ForMultipleChoice"
 PREFIXES = {"Qwen3MoeForQuestionAnswering": "transformer"}  # where checkpoints have another name than the family's
 DECODERS: dict[str, type] = {
     "ForSequenceClassification": DecoderForSequenceClassification,
@@ -44,13 +44,17 @@ def _made(name: str) -> type:
     head = name.removeprefix(family)
     base: Any = getattr(models, f"{family}Model")
     contents: dict[str, Any] = {"__module__": __name__}
-    if head == CHOICE:
+    if head == models.CHOICE:
         classifier: Any = getattr(models, f"{family}ForSequenceClassification")
         parts: tuple[type, ...] = (classifier,)
         if issubclass(base, BertPretrainedModel) and not issubclass(classifier, BertForSequenceClassification):
             parts = (base.__bases__[0], BertForSequenceClassification)  # BERT's relatives score the pooled text, too
         contents["__doc__"] = ForMultipleChoice.__doc__
         return type(name, (ForMultipleChoice, *parts), contents)
+    if issubclass(base, BertPretrainedModel):
+        shared: Any = getattr(models, base.head_family + head)
+        contents["__doc__"] = shared.__doc__
+        return type(name, (base.__bases__[0], shared), contents)
     kind = DECODERS[head]
     contents |= {"__doc__": f"{kind.__doc__}", "model_class": base}
     if name in PREFIXES:

@@ -1,5 +1,9 @@
 """Names that a package imports on first use. Written by scripts/build_stubs.py."""
 
+from tallow.models.encoders.albert import AlbertConfig as AlbertConfig
+from tallow.models.encoders.albert import AlbertForMaskedLM as AlbertForMaskedLM
+from tallow.models.encoders.albert import AlbertPretrainedModel as _AlbertPretrainedModel
+from tallow.models.encoders.albert import AlbertModel as AlbertModel
 from tallow.models.auto import AutoModel as AutoModel
 from tallow.models.seq2seq.bart import BartConfig as BartConfig
 from tallow.models.seq2seq.bart import BartForConditionalGeneration as BartForConditionalGeneration
@@ -33,6 +37,15 @@ from tallow.models.encoders.distilbert import DistilBertForQuestionAnswering as 
 from tallow.models.encoders.distilbert import DistilBertForSequenceClassification as DistilBertForSequenceClassification
 from tallow.models.encoders.distilbert import DistilBertForTokenClassification as DistilBertForTokenClassification
 from tallow.models.encoders.distilbert import DistilBertModel as DistilBertModel
+from tallow.models.encoders.electra import ElectraConfig as ElectraConfig
+from tallow.models.encoders.electra import ElectraForMaskedLM as ElectraForMaskedLM
+from tallow.models.encoders.electra import ElectraForPreTraining as ElectraForPreTraining
+from tallow.models.encoders.electra import ElectraPretrainedModel as _ElectraPretrainedModel
+from tallow.models.encoders.electra import ElectraForSequenceClassification as ElectraForSequenceClassification
+from tallow.models.encoders.electra import ElectraModel as ElectraModel
+from tallow.models.encoders.ernie import ErnieConfig as ErnieConfig
+from tallow.models.encoders.ernie import ErniePretrainedModel as _ErniePretrainedModel
+from tallow.models.encoders.ernie import ErnieModel as ErnieModel
 from tallow.models.decoders.falcon import Falcon as Falcon
 from tallow.models.decoders.falcon import FalconConfig as FalconConfig
 from tallow.models.decoders.falcon import FalconForQuestionAnswering as FalconForQuestionAnswering
@@ -71,6 +84,9 @@ from tallow.models.decoders.llama import LlamaForQuestionAnswering as LlamaForQu
 from tallow.models.decoders.llama import LlamaForSequenceClassification as LlamaForSequenceClassification
 from tallow.models.decoders.llama import LlamaForTokenClassification as LlamaForTokenClassification
 from tallow.models.decoders.llama import LlamaModel as LlamaModel
+from tallow.models.encoders.mpnet import MPNetConfig as MPNetConfig
+from tallow.models.encoders.mpnet import MPNetPretrainedModel as _MPNetPretrainedModel
+from tallow.models.encoders.mpnet import MPNetModel as MPNetModel
 from tallow.models.seq2seq.marian import MarianConfig as MarianConfig
 from tallow.models.seq2seq.marian import MarianMTModel as MarianMTModel
 from tallow.models.decoders.mistral import Mistral as Mistral
@@ -141,6 +157,7 @@ from tallow.models.vision.vit import ViTModel as ViTModel
 from tallow.models.whisper.model import Whisper as Whisper
 from tallow.models.whisper.model import WhisperConfig as WhisperConfig
 from tallow.models.whisper.sound_classifier import WhisperForAudioClassification as WhisperForAudioClassification
+from tallow.models.encoders import albert as albert
 from tallow.models import auto as auto
 from tallow.models.seq2seq import bart as bart
 from tallow.models.encoders import bert as bert
@@ -148,6 +165,8 @@ from tallow.models.vision import clip as clip
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
+from tallow.models.encoders import electra as electra
+from tallow.models.encoders import ernie as ernie
 from tallow.models.decoders import falcon as falcon
 from tallow.models.decoders import gemma as gemma
 from tallow.models.decoders import gemma2 as gemma2
@@ -164,6 +183,7 @@ from tallow.models.seq2seq import marian as marian
 from tallow.models.decoders import mistral as mistral
 from tallow.models.decoders import mixtral as mixtral
 from tallow.models.encoders import modernbert as modernbert
+from tallow.models.encoders import mpnet as mpnet
 from tallow.models.decoders import olmoe as olmoe
 from tallow.models.seq2seq import pair_heads as pair_heads
 from tallow.models.decoders import phi3 as phi3
@@ -180,8 +200,24 @@ from tallow.models.encoders import text_classifier as text_classifier
 from tallow.models.vision import vit as vit
 from tallow.models import whisper as whisper
 
+class AlbertForMultipleChoice(_AlbertPretrainedModel): ...
+class AlbertForQuestionAnswering(_AlbertPretrainedModel): ...
+class AlbertForSequenceClassification(_AlbertPretrainedModel): ...
+class AlbertForTokenClassification(_AlbertPretrainedModel): ...
 class BertForMultipleChoice(_BertForSequenceClassification): ...
 class DistilBertForMultipleChoice(_DistilBertForSequenceClassification): ...
+class ElectraForQuestionAnswering(_ElectraPretrainedModel): ...
+class ElectraForTokenClassification(_ElectraPretrainedModel): ...
+class ErnieForMaskedLM(_ErniePretrainedModel): ...
+class ErnieForMultipleChoice(_ErniePretrainedModel): ...
+class ErnieForQuestionAnswering(_ErniePretrainedModel): ...
+class ErnieForSequenceClassification(_ErniePretrainedModel): ...
+class ErnieForTokenClassification(_ErniePretrainedModel): ...
+class MPNetForMaskedLM(_MPNetPretrainedModel): ...
+class MPNetForMultipleChoice(_MPNetPretrainedModel): ...
+class MPNetForQuestionAnswering(_MPNetPretrainedModel): ...
+class MPNetForSequenceClassification(_MPNetPretrainedModel): ...
+class MPNetForTokenClassification(_MPNetPretrainedModel): ...
 class MixtralForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class MixtralForSequenceClassification(_DecoderForSequenceClassification): ...
 class MixtralForTokenClassification(_DecoderForTokenClassification): ...
@@ -194,6 +230,13 @@ class Qwen3MoeForSequenceClassification(_DecoderForSequenceClassification): ...
 class Qwen3MoeForTokenClassification(_DecoderForTokenClassification): ...
 class RobertaForMultipleChoice(_RobertaPretrainedModel): ...
 __all__ = [
+    "AlbertConfig",
+    "AlbertForMaskedLM",
+    "AlbertForMultipleChoice",
+    "AlbertForQuestionAnswering",
+    "AlbertForSequenceClassification",
+    "AlbertForTokenClassification",
+    "AlbertModel",
     "AutoModel",
     "BartConfig",
     "BartForConditionalGeneration",
@@ -227,6 +270,20 @@ __all__ = [
     "DistilBertForSequenceClassification",
     "DistilBertForTokenClassification",
     "DistilBertModel",
+    "ElectraConfig",
+    "ElectraForMaskedLM",
+    "ElectraForPreTraining",
+    "ElectraForQuestionAnswering",
+    "ElectraForSequenceClassification",
+    "ElectraForTokenClassification",
+    "ElectraModel",
+    "ErnieConfig",
+    "ErnieForMaskedLM",
+    "ErnieForMultipleChoice",
+    "ErnieForQuestionAnswering",
+    "ErnieForSequenceClassification",
+    "ErnieForTokenClassification",
+    "ErnieModel",
     "Falcon",
     "FalconConfig",
     "FalconForQuestionAnswering",
@@ -265,6 +322,13 @@ __all__ = [
     "LlamaForSequenceClassification",
     "LlamaForTokenClassification",
     "LlamaModel",
+    "MPNetConfig",
+    "MPNetForMaskedLM",
+    "MPNetForMultipleChoice",
+    "MPNetForQuestionAnswering",
+    "MPNetForSequenceClassification",
+    "MPNetForTokenClassification",
+    "MPNetModel",
     "MarianConfig",
     "MarianMTModel",
     "Mistral",
@@ -341,6 +405,7 @@ __all__ = [
     "Whisper",
     "WhisperConfig",
     "WhisperForAudioClassification",
+    "albert",
     "auto",
     "bart",
     "bert",
@@ -348,6 +413,8 @@ __all__ = [
     "derived_heads",
     "dinov2",
     "distilbert",
+    "electra",
+    "ernie",
     "falcon",
     "gemma",
     "gemma2",
@@ -364,6 +431,7 @@ __all__ = [
     "mistral",
     "mixtral",
     "modernbert",
+    "mpnet",
     "olmoe",
     "pair_heads",
     "phi3",

@@ -12,6 +12,7 @@ from typing import Any
 
 from tallow.core.tensor import Tensor
 from tallow.functions.attention import attention_weights
+from tallow.models.encoders.encoder_layers import EncoderLayers
 from tallow.nn.container import ModuleList
 from tallow.nn.module import Module
 
@@ -21,21 +22,22 @@ class Captured:
     """The results of the layers of one stack in a call.
 
     Attributes:
-        hidden: the input of each layer, (B, T, D), and at the end the output of the last one.
+        hidden: the input of each layer, (B, T, D).
+        last: the output of the last one.
         weights: of each attention in the order of the calls, (B, H, T, S).
     """
 
     hidden: list[Tensor] = field(default_factory=list)
     weights: list[Tensor] = field(default_factory=list)
+    last: Tensor | None = None
 
     def hidden_states(self, last: Tensor | None = None) -> tuple[Tensor, ...] | None:
         """Return the hidden states, or None if they were not asked for.
 
         Args:    last: takes the place of the last layer's output, such as what a norm makes of it
         """
-        if not self.hidden:
-            return None
-        return tuple(self.hidden if last is None else [*self.hidden[:-1], last])
+        end = self.last if last is None else last
+        return (*self.hidden, end) if self.hidden and end is not None else None
 
     def attentions(self, start: int = 0, step: int = 1) -> tuple[Tensor, ...] | None:
         """Return the attention weights of each layer, or None if they were not asked for.
@@ -46,8 +48,9 @@ class Captured:
 
 
 def layers_of(stack: Module) -> list[Module]:
-    """Return the layers of a stack: the modules of its first list, or of its encoder's."""
-    return list(next(module for module in stack.modules() if isinstance(module, ModuleList)))
+    """Return the layers of a stack, each once: the modules of its first list, or of its encoder's."""
+    found = next(module for module in stack.modules() if isinstance(module, ModuleList | EncoderLayers))
+    return list(dict.fromkeys(found.in_order()) if isinstance(found, EncoderLayers) else found)
 
 
 @contextmanager
@@ -63,7 +66,7 @@ def capturing(stack: Module, *, hidden: bool, weights: bool) -> Iterator[Capture
             for layer in layers:
                 after.callback(layer.register_forward_pre_hook(_recorder(captured.hidden, hidden)).remove)
             if hidden:
-                after.callback(layers[-1].register_forward_hook(_last_recorder(captured.hidden)).remove)
+                after.callback(layers[-1].register_forward_hook(_last_recorder(captured)).remove)
         if weights:
             captured.weights = after.enter_context(attention_weights())
         yield captured
@@ -77,9 +80,9 @@ def _recorder(into: list[Tensor], wanted: bool) -> Callable[[Module, tuple[Any, 
     return record
 
 
-def _last_recorder(into: list[Tensor]) -> Callable[[Module, tuple[Any, ...], Tensor], None]:
+def _last_recorder(into: Captured) -> Callable[[Module, tuple[Any, ...], Tensor], None]:
     def record(_: Module, __: tuple[Any, ...], output: Tensor) -> None:
-        into.append(output)
+        into.last = output  # of the last call of a layer that is applied several times
 
     return record
 

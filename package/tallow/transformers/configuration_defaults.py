@@ -16,6 +16,10 @@ NAMES: dict[str, str] = {
     "xlm-roberta": "XLMRobertaConfig",
     "distilbert": "DistilBertConfig",
     "modernbert": "ModernBertConfig",
+    "albert": "AlbertConfig",
+    "electra": "ElectraConfig",
+    "ernie": "ErnieConfig",
+    "mpnet": "MPNetConfig",
     "gpt2": "GPT2Config",
     "falcon": "FalconConfig",
     "lfm2": "Lfm2Config",
@@ -93,6 +97,28 @@ _SETTINGS["modernbert"] = {
     "classifier_pooling": "cls", "classifier_dropout": 0.0, "classifier_bias": False,
     "classifier_activation": "gelu", "deterministic_flash_attn": False, "sparse_prediction": False,
     "sparse_pred_ignore_index": -100, "tie_word_embeddings": True,
+}
+_SETTINGS["albert"] = _without(
+    _SETTINGS["bert"],
+    "use_cache classifier_dropout is_decoder add_cross_attention",
+) | {
+    "vocab_size": 30000, "embedding_size": 128, "hidden_size": 4096, "num_hidden_groups": 1, "num_attention_heads":
+    64, "intermediate_size": 16384, "inner_group_num": 1, "hidden_act": "gelu_new", "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0, "classifier_dropout_prob": 0.1, "bos_token_id": 2, "eos_token_id": 3,
+}
+_SETTINGS["electra"] = _SETTINGS["bert"] | {
+    "embedding_size": 128, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 1024, "summary_type":
+    "first", "summary_use_proj": True, "summary_activation": "gelu", "summary_last_dropout": 0.1,
+}
+_SETTINGS["ernie"] = _SETTINGS["bert"] | {
+    "task_type_vocab_size": 3, "use_task_id": False,
+}
+_SETTINGS["mpnet"] = _without(
+    _SETTINGS["bert"],
+    "type_vocab_size use_cache classifier_dropout is_decoder add_cross_attention",
+) | {
+    "vocab_size": 30527, "relative_attention_num_buckets": 32, "pad_token_id": 1, "bos_token_id": 0,
+    "eos_token_id": 2,
 }
 _SETTINGS["gpt2"] = {
     "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": None,

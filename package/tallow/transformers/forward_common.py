@@ -38,6 +38,7 @@ class Options:
         self.hidden = bool(config.output_hidden_states if hidden is None else hidden)
         self.attentions = bool(config.output_attentions if attentions is None else attentions)
         self.return_dict = bool(config.return_dict if return_dict is None else return_dict)
+        self.mask: Tensor | None = None  # of padding, for losses that leave it out
         self.count = others.pop("num_items_in_batch", None)
         for name in ("cache_position", "use_cache"):  # the first follows from the cache, which encoders do not have
             others.pop(name, None)

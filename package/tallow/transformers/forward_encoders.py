@@ -196,6 +196,7 @@ class LabelledForward(EncoderForward):
         """
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
         inputs = {"token_type_ids": token_type_ids, "position_ids": position_ids, "inputs_embeds": inputs_embeds}
+        options.mask = attention_mask
         done = self._encode(options, input_ids, attention_mask, **inputs)
         loss = None if labels is None else self._loss(done.result, labels, options)
         return options.result(self.output_class, loss=loss, logits=done.result, **done.states)
@@ -240,6 +241,15 @@ class TokenClassifierForward(LabelledForward):
     """Labels tokens."""
 
     output_class = TokenClassifierOutput
+
+
+class ReplacedTokensForward(LabelledForward):
+    """Says which tokens were replaced: ELECTRA's discriminator."""
+
+    output_class = TokenClassifierOutput
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
+        return losses.of_replaced(logits, labels, options.mask)
 
 
 class NextSentenceForward(LabelledForward):

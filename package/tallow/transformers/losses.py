@@ -61,6 +61,15 @@ def of_texts(logits_BN: Tensor, labels: Tensor, config: Any, count: Any = None) 
     return F.binary_cross_entropy_with_logits(logits_BN, labels.to(logits_BN.dtype))
 
 
+def of_replaced(logits_BT: Tensor, labels_BT: Tensor, mask_BT: Tensor | None) -> Tensor:
+    """Return the loss of which tokens were replaced, padding left out.  Args: mask_BT: 1 for text, None for all"""
+    labels_BT = labels_BT.to(logits_BT.device, logits_BT.dtype)
+    if mask_BT is None:
+        return F.binary_cross_entropy_with_logits(logits_BT, labels_BT)
+    seen_BT = mask_BT == 1
+    return F.binary_cross_entropy_with_logits(logits_BT[seen_BT], labels_BT[seen_BT])
+
+
 def of_spans(start_BT: Tensor, end_BT: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
     """Return the mean of the losses of starts and ends. Places behind the text do not count."""
     length = start_BT.shape[1]

@@ -29,6 +29,7 @@ from tallow.transformers.modeling import PreTrainedModel
 PAIR_HEADS = "tallow.models.seq2seq.pair_heads"
 # The end of a name -> `forward`, of encoders of texts and of decoders. The first that fits.
 _ENCODERS: dict[str, type] = {
+    "ElectraForPreTraining": encoders.ReplacedTokensForward,
     "ForPreTraining": encoders.PreTrainingForward,
     "ModernBertForMaskedLM": encoders.CountedMaskedLMForward,
     "ForMaskedLM": encoders.MaskedLMForward,

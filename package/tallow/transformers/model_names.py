@@ -37,5 +37,5 @@ ONLY = {
     "AutoModelForSeq2SeqLM": ("bart", "marian", "t5"),
     "AutoModelForSpeechSeq2Seq": ("whisper",),
     "AutoModelForZeroShotImageClassification": ("clip",),
-    "AutoModelForTextEncoding": ("bert", "distilbert", "roberta", "xlm-roberta", "t5"),
+    "AutoModelForTextEncoding": ("albert", "bert", "distilbert", "electra", "roberta", "xlm-roberta", "t5"),
 }

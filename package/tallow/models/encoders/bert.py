@@ -11,11 +11,12 @@ Source:  Devlin et al. 2018, arXiv:1810.04805; names as in transformers' `modeli
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.creation import arange, zeros
 from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
 from tallow.models.encoders.bert_layers import BertConfig, BertEmbeddings, BertEncoder, BertPooler
 from tallow.models.pretrained import PooledModel, PretrainedModel, SpanLogits
@@ -50,11 +51,18 @@ class PreTrainingLogits(NamedTuple):
 
 
 class BertPretrainedModel(PretrainedModel):
-    """The base of BERT models with and without a head."""
+    """The base of BERT models with and without a head, and of its relatives'.
+
+    Attributes:
+        heads: the beginnings of the names of heads' weights in checkpoints.
+        head_family: whose heads a relative has, "Bert" or "Roberta"; `tallow.models.derived_heads` makes them.
+        base_class: the model without a head.
+    """
 
     config_class = BertConfig
     base_model_prefix = "bert"
     heads: ClassVar[tuple[str, ...]] = ("cls.", "classifier.", "qa_outputs.")
+    head_family: ClassVar[str] = "Bert"
     base_class: ClassVar[type[BertModel]]
 
     def add_base_model(self, device: Any, dtype: Any, *, add_pooling_layer: bool = False) -> None:
@@ -97,14 +105,16 @@ class BertModel(BertPretrainedModel, PooledModel):
     """
 
     embeddings_class: ClassVar[type[BertEmbeddings]] = BertEmbeddings
+    encoder_class: ClassVar[Callable[[Any, Any, Any], Module]] = BertEncoder
+    pooler_class: ClassVar[Callable[[Any, Any, Any], Module]] = BertPooler
 
     def __init__(
         self, config: BertConfig, device: Any = None, dtype: Any = None, *, add_pooling_layer: bool = True
     ) -> None:
         super().__init__(config)
         self.embeddings = self.embeddings_class(config, device, dtype)
-        self.encoder = BertEncoder(config, device, dtype)
-        self.pooler = BertPooler(config, device, dtype) if add_pooling_layer else None
+        self.encoder = self.encoder_class(config, device, dtype)
+        self.pooler = self.pooler_class(config, device, dtype) if add_pooling_layer else None
         self.reset_parameters()
 
     @property
@@ -132,11 +142,22 @@ class BertModel(BertPretrainedModel, PooledModel):
         mask = None if attention_mask is None else key_mask(attention_mask)
         if self.config.is_decoder:
             mask = backward_mask(input_ids.shape[1], mask, input_ids.device)
-        x_BTD = self.encoder(self.embeddings(input_ids, token_type_ids), mask, skip_padding=skip_padding)
+        x_BTD = self.encoder(self.embed(input_ids, token_type_ids), mask, skip_padding=skip_padding)
         return BertOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
+
+    def embed(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
+        """Return the input of the first layer (B, T, D)."""
+        return self.embeddings(input_ids, token_type_ids)
 
 
 BertPretrainedModel.base_class = BertModel
+
+
+def without_pooler(family: str, asked: bool) -> bool:
+    """Return False, for models that have no pooler.  Raises: ArgumentError if one is asked for"""
+    if asked:
+        raise ArgumentError(f"{family} has no pooler", hint="leave out add_pooling_layer")
+    return False
 
 
 def backward_mask(length: int, mask: Tensor | None, device: Any) -> Tensor:
@@ -174,7 +195,7 @@ class VocabularyLogits(Module):
             self.bias = Parameter(zeros(config.vocab_size, device=device, dtype=dtype))
             self.decoder = None
         else:
-            self.decoder = Linear(config.hidden_size, config.vocab_size, device=device, dtype=dtype)
+            self.decoder = Linear(config.embedding_width, config.vocab_size, device=device, dtype=dtype)
 
     def logits(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
         """Return the logits (B, T, V), by the word embeddings if they are tied, else by a linear layer."""
@@ -209,14 +230,22 @@ class BertForMaskedLM(BertPretrainedModel):
     def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
-        self.cls = BertMaskedLMHead(config, device, dtype)
+        self.add_head(device, dtype)
         self.reset_parameters()
+
+    def add_head(self, device: Any, dtype: Any) -> None:
+        """Add what computes logits, under its name in checkpoints."""
+        self.cls = BertMaskedLMHead(self.config, device, dtype)
+
+    def predict(self, x_BTD: Tensor, embeddings_VE: Tensor) -> Tensor:
+        """Return the logits (B, T, V) of hidden states.  Args: embeddings_VE: those of the tokens"""
+        return self.cls.predictions(x_BTD, embeddings_VE)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
         x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
-        return self.cls.predictions(x_BTD, self.base_model.embeddings.word_embeddings.weight)
+        return self.predict(x_BTD, self.base_model.embeddings.word_embeddings.weight)
 
 
 class BertLMHeadModel(BertForMaskedLM):

@@ -77,6 +77,11 @@ class BertConfig(Config):
         labels_of(entries)
 
     @property
+    def embedding_width(self) -> int:
+        """The width of the embeddings, and of the language model's head."""
+        return self.hidden_size
+
+    @property
     def head_dropout(self) -> float:
         """The dropout probability before a classifier."""
         return self.hidden_dropout_prob if self.classifier_dropout is None else self.classifier_dropout
@@ -87,7 +92,7 @@ class BertEmbeddings(Module):
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
-        width, factory = config.hidden_size, {"device": device, "dtype": dtype}
+        width, factory = config.embedding_width, {"device": device, "dtype": dtype}
         self.word_embeddings = Embedding(config.vocab_size, width, padding_idx=config.pad_token_id, **factory)
         self.position_embeddings = Embedding(config.max_position_embeddings, width, **factory)
         self.token_type_embeddings = Embedding(config.type_vocab_size, width, **factory)
@@ -95,10 +100,14 @@ class BertEmbeddings(Module):
         self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
+        return self.dropout(self.LayerNorm(self.sum(tokens_BT, segments_BT)))
+
+    def sum(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
+        """Return the embeddings before they are normalised; None means that all tokens are of the first segment."""
         if segments_BT is None:
             segments_BT = zeros((1, 1), dtype=tokens_BT.dtype, device=tokens_BT.device)
         x_BTD = self.word_embeddings(tokens_BT) + self.token_type_embeddings(segments_BT)
-        return self.dropout(self.LayerNorm(x_BTD + self.position_embeddings(self.positions(tokens_BT))))
+        return x_BTD + self.position_embeddings(self.positions(tokens_BT))
 
     def positions(self, tokens_BT: Tensor) -> Tensor:
         """Return each token's row in the position embeddings, (B, T) or (T,).

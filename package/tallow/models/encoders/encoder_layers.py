@@ -7,6 +7,7 @@ Letters: B batch, T positions, D width.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import dtypes, kernels
+from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Blocks, Kind, Pattern, why_not
@@ -32,6 +34,7 @@ from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.tape.modes import is_exporting, mode
 
+where = PUBLIC["tl"]["where"]
 ACTIVATION = Kind(allowed={"activation": tuple(COMPILED)})
 ATTENTION = Kind(settings=("num_heads",), dropout=("dropout_p",))
 
@@ -73,9 +76,14 @@ class EncoderLayers(Module):
 
     pattern: ClassVar[Pattern]
 
-    def __init__(self, layers: Iterable[Module]) -> None:
+    def __init__(self, layers: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.layer = ModuleList(layers)
+        if layers is not None:
+            self.layer = ModuleList(layers)
+
+    def in_order(self) -> list[Any]:
+        """Return the layers in the order in which they are applied. One may occur several times."""
+        return list(self.layer)
 
     def block_of(self, layer: Any) -> EncoderBlock:
         """Return the fused block of a layer that matches the pattern.
@@ -83,6 +91,10 @@ class EncoderLayers(Module):
         Raises:  ShapeError, ArgumentError for sizes and settings that the block does not have
         """
         raise NotImplementedError
+
+    def bias(self, length: int) -> Tensor | None:
+        """Return what is added to the scores of attention in all layers, (1, H, T, T); None for nothing."""
+        return None
 
     def limit(self) -> str | None:
         """Return why the fused kernel cannot compute the layers, whatever modules they consist of; or None."""
@@ -102,7 +114,10 @@ class EncoderLayers(Module):
                 seen = None if mask is None else mask.array.reshape(x_BTD.shape[:2])
                 return wrap(_run(x_BTD.array, blocks, seen, skip_padding))
         check_fallback(type(self).__name__, reason or "")
-        for layer in self.layer:
+        bias = self.bias(x_BTD.shape[1])
+        if bias is not None:
+            mask = bias if mask is None else bias + where(mask, 0.0, -math.inf).to(bias.dtype)
+        for layer in self.in_order():
             x_BTD = layer(x_BTD, mask)
         return x_BTD
 
@@ -112,7 +127,7 @@ class EncoderLayers(Module):
         if kept is None:
             kept = _BLOCKS[self] = Blocks(self.pattern)
         layers = partial(_layers, ref(self))  # weak: what is kept must not hold its own key
-        blocks = kept.current(layers, lambda: [self.block_of(layer) for layer in self.layer], self.limit)
+        blocks = kept.current(layers, lambda: [self.block_of(layer) for layer in self.in_order()], self.limit)
         return blocks, kept.reason
 
     def reports(self, name: str) -> list[LayerReport]:
@@ -121,7 +136,7 @@ class EncoderLayers(Module):
         Args:    name: of this module in the model
         """
         blocks, reason = self._blocks()
-        layers = {f"{name}.layer.{i}": layer for i, layer in enumerate(self.layer)}
+        layers = {f"{name}.layer.{i}": layer for i, layer in enumerate(self.in_order())}
         if blocks is None:
             reasons = [why_not({place: layer}, self.pattern) or reason for place, layer in layers.items()]
             return [LayerReport(place, reason=own) for place, own in zip(layers, reasons, strict=True)]
@@ -135,7 +150,7 @@ _BLOCKS: WeakKeyDictionary[EncoderLayers, Blocks[list[EncoderBlock]]] = WeakKeyD
 
 def _layers(encoder: ref[EncoderLayers]) -> dict[str, Module]:
     found = encoder()
-    return {} if found is None else {"layer": found.layer}
+    return {} if found is None else {f"layer.{i}": layer for i, layer in enumerate(found.in_order())}
 
 
 def _unfit(x_BTD: Tensor, mask: Tensor | None) -> str | None:

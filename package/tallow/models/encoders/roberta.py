@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
 from tallow.models.encoders.bert import (
+    BertForMaskedLM,
     BertForQuestionAnswering,
     BertForTokenClassification,
     BertModel,
@@ -72,6 +73,7 @@ class RobertaPretrainedModel(BertPretrainedModel):
     config_class = RobertaConfig
     base_model_prefix = "roberta"
     heads = ("lm_head.", "classifier.", "qa_outputs.")
+    head_family = "Roberta"
 
 
 class RobertaModel(RobertaPretrainedModel, BertModel):
@@ -98,23 +100,17 @@ class RobertaLMHead(VocabularyLogits):
         return self.logits(self.layer_norm(F.gelu(self.dense(x_BTD))), embeddings_VD)
 
 
-class RobertaForMaskedLM(RobertaPretrainedModel):
+class RobertaForMaskedLM(RobertaPretrainedModel, BertForMaskedLM):
     """Predicts the tokens behind <mask>: logits (B, T, V).
 
     Args:    as BertModel
     """
 
-    def __init__(self, config: RobertaConfig, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(config)
-        self.add_base_model(device, dtype)
-        self.lm_head = RobertaLMHead(config, device, dtype)
-        self.reset_parameters()
+    def add_head(self, device: Any, dtype: Any) -> None:
+        self.lm_head = RobertaLMHead(self.config, device, dtype)
 
-    def forward(
-        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
-    ) -> Tensor:
-        x_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
-        return self.lm_head(x_BTD, self.base_model.embeddings.word_embeddings.weight)
+    def predict(self, x_BTD: Tensor, embeddings_VE: Tensor) -> Tensor:
+        return self.lm_head(x_BTD, embeddings_VE)
 
 
 class RobertaForCausalLM(RobertaForMaskedLM):
@@ -127,6 +123,8 @@ class RobertaForCausalLM(RobertaForMaskedLM):
 class RobertaClassificationHead(Module):
     """Logits of the labels from the first position, which represents the text."""
 
+    activation = staticmethod(F.tanh)
+
     def __init__(self, config: RobertaConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
@@ -134,7 +132,7 @@ class RobertaClassificationHead(Module):
         self.out_proj = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        x_BD = F.tanh(self.dense(self.dropout(x_BTD[:, 0])))
+        x_BD = self.activation(self.dense(self.dropout(x_BTD[:, 0])))
         return self.out_proj(self.dropout(x_BD))
 
 
@@ -144,10 +142,12 @@ class RobertaForSequenceClassification(RobertaPretrainedModel):
     Args:    as BertModel
     """
 
+    head_class: ClassVar[type[RobertaClassificationHead]] = RobertaClassificationHead
+
     def __init__(self, config: RobertaConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype)
-        self.classifier = RobertaClassificationHead(config, device, dtype)
+        self.classifier = self.head_class(config, device, dtype)
         self.reset_parameters()
 
     def forward(

@@ -45,7 +45,7 @@ def encoder_class(folder: Path) -> type[PretrainedModel]:
 
     Raises:  CheckpointError when the folder holds no encoder
     """
-    return _bare_class(folder, _ENCODERS, "choose a BERT, DistilBERT, ModernBERT or RoBERTa")
+    return _bare_class(folder, _ENCODERS, "choose an encoder of texts, such as a BERT")
 
 
 def transformer_class(folder: Path) -> type[PretrainedModel]:

@@ -21,7 +21,6 @@ from tallow.models.encoders.bert import BertForMaskedLM
 from tallow.models.encoders.distilbert import DistilBertForMaskedLM
 from tallow.models.encoders.headed_encoder import HeadedEncoder
 from tallow.models.encoders.modernbert import ModernBertForMaskedLM
-from tallow.models.encoders.roberta import RobertaForMaskedLM
 from tallow.models.encoders.sentence_folder import modules_of
 from tallow.models.text_batches import Vectors
 from tallow.nn import functional as F
@@ -50,7 +49,7 @@ class SparseEncoder(HeadedEncoder):
         weights[0] @ weights[1]
     """
 
-    kinds = (BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM, RobertaForMaskedLM)
+    kinds = (BertForMaskedLM, DistilBertForMaskedLM, ModernBertForMaskedLM)
     lacks = "has no masked language modelling head"
     choose = "choose a SPLADE model"
     batch_tokens: ClassVar[int] = 512  # the logits of a batch take `vocab_size` numbers for each

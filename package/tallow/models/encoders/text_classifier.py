@@ -52,7 +52,7 @@ class TextClassifier(HeadedEncoder):
     """Labels texts or pairs of texts.
 
     Args:
-        model: a BERT, DistilBERT, ModernBERT or RoBERTa for sequence classification.
+        model: a BERT, a relative of it such as an MPNet, a DistilBERT or a ModernBERT, for sequence classification.
         max_length: the most tokens of a text or pair; longer ones are truncated. None means the tokenizer's limit.
         lowercase: convert texts to lower case first.
         activation: maps logits (N, L) to scores. `from_pretrained` reads it from a folder of a cross-encoder that
@@ -66,7 +66,7 @@ class TextClassifier(HeadedEncoder):
 
     kinds = get_args(Classifier)
     lacks = "does not classify texts"
-    choose = "choose a BERT, DistilBERT, ModernBERT or RoBERTa that does"
+    choose = "choose an encoder of texts that does, such as a BERT"
 
     def __init__(
         self,
@@ -80,7 +80,8 @@ class TextClassifier(HeadedEncoder):
         super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase)
         self.activation = activation
         # As in transformers: a BERT whose tokenizer returns no segments reads both texts as the first.
-        takes_segments = isinstance(model, BertForSequenceClassification)
+        table = getattr(getattr(model, model.base_model_prefix), "embeddings", None)
+        takes_segments = getattr(table, "token_type_embeddings", None) is not None
         self._segments = takes_segments and "token_type_ids" in tokenizer.model_input_names
 
     @classmethod

@@ -15,13 +15,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-import numpy as np
-import numpy.typing as npt
-
-from tallow import devices, dtypes
-from tallow.core.creation import arange, from_numpy
+from tallow import dtypes
 from tallow.core.public_api import PUBLIC
-from tallow.core.tensor import Tensor, wrap
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape
@@ -38,7 +34,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.tape.modes import is_exporting
+from tallow.nn.relative_positions import bucket_bias
 
 where = PUBLIC["tl"]["where"]
 
@@ -50,7 +46,7 @@ class T5Config(Seq2SeqConfig):
     Attributes:
         d_kv: K; H · K may differ from D.
         num_decoder_layers: None means as many as the encoder has.
-        relative_attention_num_buckets, relative_attention_max_distance: see `buckets`
+        relative_attention_num_buckets, relative_attention_max_distance: see `nn.relative_positions.buckets`
         feed_forward_proj: an activation, or "gated-" and an activation.
         scale_decoder_outputs: divide the head's input by √D; None means that tied embeddings do, as in T5 before v1.1.
         initializer_factor: of the standard deviations of new weights.
@@ -102,30 +98,6 @@ class T5Config(Seq2SeqConfig):
     def is_scaled(self) -> bool:
         """The head's input is divided by √D."""
         return self.tie_word_embeddings if self.scale_decoder_outputs is None else self.scale_decoder_outputs
-
-
-def buckets(
-    distances: npt.NDArray[np.int64], *, bidirectional: bool, count: int, longest: int
-) -> npt.NDArray[np.int64]:
-    """Return the bucket of the bias for each distance from a query to a key.
-
-    Half of the buckets have one distance each; the others are ranges, wider in proportion to the distance, up to
-    `longest`. A decoder sees no later keys; in an encoder half of the buckets are for them.
-
-    Source:  Raffel et al. 2020, arXiv:1910.10683, section 2.1
-    """
-    after = np.zeros_like(distances)
-    if bidirectional:
-        count //= 2
-        after[distances > 0] = count
-        distances = np.abs(distances)
-    else:
-        distances = np.maximum(-distances, 0)
-    exact = count // 2
-    ratio = np.log(np.maximum(distances, 1).astype(np.float32) / np.float32(exact))
-    steps = ratio / np.float32(math.log(longest / exact)) * np.float32(count - exact)
-    ranges = np.minimum(exact + steps.astype(np.int64), count - 1)
-    return after + np.where(distances < exact, distances, ranges)
 
 
 class T5Attention(Module):
@@ -266,31 +238,7 @@ class T5Stack(Module):
     def bias(self, queries: int, keys: int) -> Tensor:
         """Return what is added to the scores (1, H, T, S) of the last `queries` of `keys` positions."""
         table = self.block[0].layer[0].part.relative_attention_bias
-        if is_exporting():
-            return self._computed_bias(table, queries, keys)
-        bucket = buckets(
-            np.arange(1 - keys, queries),
-            bidirectional=not self.is_decoder,
-            count=table.num_embeddings,
-            longest=self.longest,
-        )
-        distance_TS = np.arange(keys) - np.arange(keys - queries, keys)[:, None]
-        index_TS = wrap(devices.move(bucket[distance_TS + keys - 1], table.weight.device))
-        bias_1HTS = table(index_TS).permute(2, 0, 1)[None]
-        if self.is_decoder and queries > 1:
-            bias_1HTS = bias_1HTS.masked_fill(wrap(devices.move(distance_TS > 0, table.weight.device)), -math.inf)
-        return bias_1HTS.contiguous()
-
-    def _computed_bias(self, table: Embedding, queries: int, keys: int) -> Tensor:
-        """Return `bias`, computed by ops, for an exported graph: it has to know no length."""
-        device, far = table.weight.device, self.longest  # all distances beyond are in one bucket
-        every = buckets(
-            np.arange(-far, far + 1), bidirectional=not self.is_decoder, count=table.num_embeddings, longest=far
-        )
-        distance_TS = arange(keys, device=device) - arange(keys - queries, keys, device=device)[:, None]
-        index_TS = from_numpy(every).to(device)[distance_TS.clamp(-far, far) + far]
-        bias_1HTS = table(index_TS).permute(2, 0, 1)[None]
-        return bias_1HTS.masked_fill(distance_TS > 0, -math.inf) if self.is_decoder else bias_1HTS
+        return bucket_bias(table, queries, keys, bidirectional=not self.is_decoder, longest=self.longest)
 
 
 class T5PretrainedModel(PretrainedModel):

@@ -153,6 +153,19 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         "Lfm2ForCausalLM",
         LLAMA_SIZES | {"layer_types": ["conv", "full_attention", "conv"], "block_multiple_of": 8},
     ),
+    "lfm2 moe": (
+        "Lfm2MoeForCausalLM",
+        LLAMA_SIZES
+        | EXPERTS
+        | {"layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1, "routed_scaling_factor": 1.7},
+    ),
+    "lfm2 moe, no bias": (
+        "Lfm2MoeForCausalLM",
+        LLAMA_SIZES
+        | EXPERTS
+        | {"layer_types": ["full_attention", "conv", "conv"], "num_dense_layers": 0, "use_expert_bias": False}
+        | {"norm_topk_prob": False, "num_experts_per_tok": 1},
+    ),
     "lfm2, biases": (
         "Lfm2ForCausalLM",
         LLAMA_SIZES
@@ -355,6 +368,9 @@ def reference_model(variant: str) -> Any:
             model.lm_head.weight = torch.nn.Parameter(torch.randn_like(model.lm_head.weight))  # transformers ties it
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias.normal_()
+        for name, buffer in model.named_buffers():
+            if name.endswith("expert_bias"):
+                buffer.normal_()
         for parameter in model.parameters():
             if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros
                 parameter.add_(torch.randn_like(parameter) / 4)

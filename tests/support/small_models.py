@@ -39,6 +39,10 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Qwen2Moe": DECODER | EXPERTS | {"model_type": "qwen2_moe", "shared_expert_intermediate_size": 6} | ONE,
     "Qwen3Moe": DECODER | EXPERTS | {"model_type": "qwen3_moe"} | ONE,
     "Lfm2": DECODER | {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_multiple_of": 4},
+    "Lfm2Moe": DECODER
+    | EXPERTS
+    | {"model_type": "lfm2_moe", "layer_types": ["conv", "full_attention"]}
+    | {"num_dense_layers": 1, "moe_intermediate_size": 6},
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},

@@ -45,6 +45,7 @@ SIZES = {
     "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
     "Falcon": FALCON_SIZES,
     "Lfm2": LLAMA_SIZES | {"full_attn_idxs": [1], "block_multiple_of": 8},
+    "Lfm2Moe": LLAMA_SIZES | EXPERTS | {"layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1},
     "Mixtral": LLAMA_SIZES,
     "ModernBert": MODERNBERT_SIZES,
     "Olmoe": LLAMA_SIZES | EXPERTS,
@@ -110,7 +111,7 @@ DECODERS = [
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
 BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
-    *(Case(name, "Model") for name in ("Lfm2", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")),
+    *(Case(name, "Model") for name in ("Lfm2", "Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")),
     Case("Gemma3", "TextModel"),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),

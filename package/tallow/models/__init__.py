@@ -31,7 +31,7 @@ DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
     **dict.fromkeys(("Mixtral", "Qwen2Moe", "Qwen3Moe"), ("Model", *LABELS[1:], "ForQuestionAnswering")),
-    **dict.fromkeys(("Lfm2", "Olmoe"), ("Model",)),
+    **dict.fromkeys(("Lfm2", "Lfm2Moe", "Olmoe"), ("Model",)),
     "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
 }
 # Heads over an encoder and a decoder that do not write.
@@ -60,6 +60,7 @@ _CLASSES = {
     "decoders.gemma3": _decoders("Gemma3"),
     "decoders.gpt2": _decoders("GPT2"),
     "decoders.lfm2": _decoders("Lfm2"),
+    "decoders.lfm2_moe": _decoders("Lfm2Moe"),
     "decoders.llama": _decoders("Llama"),
     "decoders.mistral": _decoders("Mistral"),
     "decoders.mixtral": _decoders("Mixtral"),

@@ -62,6 +62,7 @@ MODEL_TYPES = {
     "gemma3_text": "Gemma3ForCausalLM",
     "gpt2": "GPT2LMHeadModel",
     "lfm2": "Lfm2ForCausalLM",
+    "lfm2_moe": "Lfm2MoeForCausalLM",
     "llama": "LlamaForCausalLM",
     "marian": "MarianMTModel",
     "mistral": "MistralForCausalLM",

@@ -78,6 +78,9 @@ from tallow.models.vision.image_processor import ImageProcessor as ImageProcesso
 from tallow.models.decoders.lfm2 import Lfm2 as Lfm2
 from tallow.models.decoders.lfm2 import Lfm2Config as Lfm2Config
 from tallow.models.decoders.lfm2 import Lfm2Model as Lfm2Model
+from tallow.models.decoders.lfm2_moe import Lfm2Moe as Lfm2Moe
+from tallow.models.decoders.lfm2_moe import Lfm2MoeConfig as Lfm2MoeConfig
+from tallow.models.decoders.lfm2_moe import Lfm2MoeModel as Lfm2MoeModel
 from tallow.models.decoders.llama import Llama as Llama
 from tallow.models.decoders.llama import LlamaConfig as LlamaConfig
 from tallow.models.decoders.llama import LlamaForQuestionAnswering as LlamaForQuestionAnswering
@@ -178,6 +181,7 @@ from tallow.models.decoders import gpt2 as gpt2
 from tallow.models.vision import image_processor as image_processor
 from tallow.models.vision import images as images
 from tallow.models.decoders import lfm2 as lfm2
+from tallow.models.decoders import lfm2_moe as lfm2_moe
 from tallow.models.decoders import llama as llama
 from tallow.models.seq2seq import marian as marian
 from tallow.models.decoders import mistral as mistral
@@ -316,6 +320,9 @@ __all__ = [
     "Lfm2",
     "Lfm2Config",
     "Lfm2Model",
+    "Lfm2Moe",
+    "Lfm2MoeConfig",
+    "Lfm2MoeModel",
     "Llama",
     "LlamaConfig",
     "LlamaForQuestionAnswering",
@@ -426,6 +433,7 @@ __all__ = [
     "image_processor",
     "images",
     "lfm2",
+    "lfm2_moe",
     "llama",
     "marian",
     "mistral",

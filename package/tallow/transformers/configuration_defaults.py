@@ -23,6 +23,7 @@ NAMES: dict[str, str] = {
     "gpt2": "GPT2Config",
     "falcon": "FalconConfig",
     "lfm2": "Lfm2Config",
+    "lfm2_moe": "Lfm2MoeConfig",
     "llama": "LlamaConfig",
     "mistral": "MistralConfig",
     "mixtral": "MixtralConfig",
@@ -154,6 +155,14 @@ _SETTINGS["lfm2"] = _without(
     "max_position_embeddings": 128000, "norm_eps": 1e-05, "pad_token_id": 0, "tie_word_embeddings": True,
     "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}, "conv_bias": False, "conv_L_cache": 3,
     "block_multiple_of": 256, "block_ffn_dim_multiplier": 1.0, "block_auto_adjust_ff_dim": True,
+}
+_SETTINGS["lfm2_moe"] = _without(
+    _SETTINGS["lfm2"],
+    "block_multiple_of block_ffn_dim_multiplier block_auto_adjust_ff_dim",
+) | {
+    "hidden_size": 2048, "intermediate_size": 7168, "moe_intermediate_size": 1792, "num_dense_layers": 2,
+    "num_experts_per_tok": 4, "output_router_logits": False, "num_experts": 32, "use_expert_bias": True,
+    "routed_scaling_factor": 1.0, "norm_topk_prob": True,
 }
 _SETTINGS["mistral"] = _without(
     _SETTINGS["llama"],

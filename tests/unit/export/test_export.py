@@ -404,7 +404,7 @@ def test_wrong_calls() -> None:
 
 IDS = [[3, 4, 5, 6, 7], [6, 5, 4, 3, 8], [1, 2, 3, 4, 9]]
 TEXT_MODELS = "BertModel RobertaModel DistilBertModel ModernBertModel CLIPTextModel GPT2 Llama Mistral Qwen2 Qwen3 "
-TEXT_MODELS += "Lfm2 Phi3 Gemma Gemma2 Gemma3 Falcon Mixtral Olmoe Qwen2Moe Qwen3Moe"
+TEXT_MODELS += "Lfm2 Lfm2Moe Phi3 Gemma Gemma2 Gemma3 Falcon Mixtral Olmoe Qwen2Moe Qwen3Moe"
 IMAGE_MODELS = "ViTModel Dinov2Model CLIPVisionModel"
 
 

@@ -19,7 +19,7 @@ from tallow import devices, dtypes, kernels
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
-from tallow.errors import CheckpointError
+from tallow.errors import ArgumentError, CheckpointError
 from tallow.fused.eligibility import Kind, Pattern, why_not
 from tallow.fused.weights import matrix
 from tallow.kernels.blocks.affine import memory
@@ -147,11 +147,31 @@ class Router(Gate):
         self.count = config.num_experts_per_tok
         self.normalized = config.norm_topk_prob
 
-    def forward(self, x_ND: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        weights_NC, chosen_NC = F.softmax(super().forward(x_ND).float(), -1).topk(self.count)
+    def forward(self, x_ND: Tensor, bias_E: Tensor | None = None) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        weights_NC, chosen_NC = self.choose(super().forward(x_ND).float(), bias_E)
+        return weights_NC.to(x_ND.dtype), chosen_NC
+
+    def choose(self, scores_NE: Tensor, bias_E: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Return the weights and the numbers of the chosen experts, both (N, C).
+
+        Args:    bias_E: what a model adds to the weights to choose by
+        """
+        if bias_E is not None:
+            raise ArgumentError("a router by softmax takes no bias", hint="leave expert_bias of the experts None")
+        weights_NC, chosen_NC = F.softmax(scores_NE, -1).topk(self.count)
         if self.normalized:
             weights_NC = weights_NC / weights_NC.sum(-1, keepdim=True)
-        return weights_NC.to(x_ND.dtype), chosen_NC
+        return weights_NC, chosen_NC
+
+    def choose_few(self, scores_E: Array, bias_E: Tensor | None) -> tuple[Array, Array]:
+        """Return what `choose` returns for one token, (C,) and (C,), on a CPU and without autograd."""
+        if bias_E is not None or type(self).choose is not Router.choose:
+            weights_NC, chosen_NC = self.choose(wrap(scores_E[None]), bias_E)
+            return weights_NC.array[0], chosen_NC.array[0]
+        chosen_C = np.argsort(-scores_E, kind="stable")[: self.count]
+        powers_E = np.exp(scores_E - scores_E[chosen_C[0]])
+        weights_C = powers_E[chosen_C]
+        return weights_C / (weights_C if self.normalized else powers_E).sum(), chosen_C
 
 
 class _Kept:
@@ -169,9 +189,13 @@ class _Kept:
 class SparseMLP(Module):
     """The weighted sum of the outputs of the experts that the router chooses for each token."""
 
+    router_class: ClassVar[type[Router]] = Router
+    expert_bias: Tensor | None  # see `Router.choose`
+
     def __init__(self, config: ExpertsConfig, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.gate = Router(config, device, dtype)
+        self.gate = self.router_class(config, device, dtype)
+        self.register_buffer("expert_bias", None)
         self._kept = _Kept()
         width, names, count = config.expert_width, config.expert_names, config.num_experts
         self.experts = ModuleList(LlamaMLP(config, device, dtype, width, names) for _ in range(count))
@@ -183,7 +207,7 @@ class SparseMLP(Module):
         if len(x_ND) <= FEW_TOKENS and not is_grad_enabled() and x_ND.device.type == "cpu" and self._is_plain():
             few = np.stack([self._mixed(x_D) for x_D in dtypes.widen(x_ND.array)])
             return wrap(dtypes.cast(few, x_ND.dtype)).reshape(x_BTD.shape)
-        weights_NC, chosen_NC = self.gate(x_ND)
+        weights_NC, chosen_NC = self.gate(x_ND, self.expert_bias)
         chosen = devices.to_host(chosen_NC.detach().array)
         # The places in `chosen`, ordered by expert.
         order = np.argsort(chosen, axis=None, kind="stable")
@@ -199,7 +223,7 @@ class SparseMLP(Module):
 
     def _of_all(self, x_ND: Tensor) -> Tensor:
         """Return the sum over all experts, in which those that are not chosen weigh nothing: a graph cannot choose."""
-        weights_NC, chosen_NC = self.gate(x_ND)
+        weights_NC, chosen_NC = self.gate(x_ND, self.expert_bias)
         weights_NE = weights_NC.new_zeros(x_ND.shape[0], len(self.experts)).scatter(1, chosen_NC, weights_NC)
         parts = [expert(x_ND) * weights_NE[:, i : i + 1] for i, expert in enumerate(self.experts)]
         total = parts[0]
@@ -213,18 +237,20 @@ class SparseMLP(Module):
         """Return whether the kernel computes what the modules do."""
         kept = self._kept
         if kept.changes != STRUCTURE.changes:
-            kept.is_plain = why_not({"gate": self.gate, "experts": self.experts}, PLAIN) is None
+            kept.is_plain = why_not({"gate": self.gate, "experts": self.experts}, self._pattern) is None
             kept.changes = STRUCTURE.changes
         return kept.is_plain
 
     def _mixed(self, x_D: Array) -> Array:
         """Return the output for one token in float32, computed by one kernel for all its experts."""
-        logits_E = kernels.run("linear", x_D, self.gate.weight.array, None)
-        chosen_C = np.argsort(-logits_E, kind="stable")[: self.gate.count]
-        powers_E = np.exp(logits_E - logits_E[chosen_C[0]])
-        weights_C = powers_E[chosen_C]
-        total = (weights_C if self.gate.normalized else powers_E).sum()
-        return kernels.run("experts", x_D, [self._block(i) for i in chosen_C.tolist()], weights_C / total)
+        scores_E = kernels.run("linear", x_D, self.gate.weight.array, None)
+        weights_C, chosen_C = self.gate.choose_few(scores_E, self.expert_bias)
+        return kernels.run("experts", x_D, [self._block(i) for i in chosen_C.tolist()], weights_C)
+
+    @property
+    def _pattern(self) -> Pattern:
+        """The requirements on the modules that "experts" replaces."""
+        return Pattern({**PLAIN, self.router_class: Kind()})
 
     def _block(self, i: int) -> ExpertBlock:
         """Return the weights of an expert, a new block if an array of them has been replaced."""
@@ -237,16 +263,13 @@ class SparseMLP(Module):
         return kept[0]
 
 
-# The modules that "experts" replaces.
-PLAIN = Pattern(
-    {
-        Router: Kind(),
-        ModuleList: Kind(),
-        LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
-        Linear: Kind(allowed={"bias": (None,)}),
-        BlockLinear: Kind(allowed={"bias": (None,)}),
-    }
-)
+# The modules of the experts that "experts" replaces.
+PLAIN = {
+    ModuleList: Kind(),
+    LlamaMLP: Kind(allowed={"activation": (F.silu,)}),
+    Linear: Kind(allowed={"bias": (None,)}),
+    BlockLinear: Kind(allowed={"bias": (None,)}),
+}
 
 
 def _moved(index: Any, like: Tensor) -> Tensor:

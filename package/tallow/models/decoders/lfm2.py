@@ -30,15 +30,13 @@ MLP_NAMES = ("w1", "w3", "w2")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lfm2Config(HybridConfig):
-    """The sizes of an LFM2, as HybridConfig.
+class ConvolutionsConfig(HybridConfig):
+    """The sizes of an LFM2 with or without experts, as HybridConfig.
 
     Attributes:
         full_attn_idxs: without layer_types, the layers with attention; None means all.
         conv_L_cache: W.
         conv_bias: whether the convolutions and the projections around them have a bias.
-        block_auto_adjust_ff_dim: the width of the feed-forward parts is 2/3 of intermediate_size, times
-            block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of.
     """
 
     num_key_value_heads: int = 8
@@ -50,11 +48,7 @@ class Lfm2Config(HybridConfig):
     full_attn_idxs: tuple[int, ...] | None = None
     conv_L_cache: int = 3
     conv_bias: bool = False
-    block_multiple_of: int = 256
-    block_ffn_dim_multiplier: float = 1.0
-    block_auto_adjust_ff_dim: bool = True
 
-    model_types: ClassVar[tuple[str, ...]] = ("lfm2",)
     state_type: ClassVar[str] = "conv"
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,
@@ -83,15 +77,35 @@ class Lfm2Config(HybridConfig):
 
     @property
     def mlp_width(self) -> int:
-        """The number of hidden features of the feed-forward parts."""
-        if not self.block_auto_adjust_ff_dim:
-            return self.intermediate_size
-        width = int(self.block_ffn_dim_multiplier * int(2 * self.intermediate_size / 3))
-        return -(-width // self.block_multiple_of) * self.block_multiple_of
+        """The number of hidden features of the feed-forward parts without experts."""
+        return self.intermediate_size
 
     @property
     def states(self) -> States:
         return States({ShortConvolution.state: (self.conv_L_cache - 1, self.hidden_size)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lfm2Config(ConvolutionsConfig):
+    """The sizes of an LFM2, as ConvolutionsConfig.
+
+    Attributes:
+        block_auto_adjust_ff_dim: the width of the feed-forward parts is 2/3 of intermediate_size, times
+            block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of.
+    """
+
+    block_multiple_of: int = 256
+    block_ffn_dim_multiplier: float = 1.0
+    block_auto_adjust_ff_dim: bool = True
+
+    model_types: ClassVar[tuple[str, ...]] = ("lfm2",)
+
+    @property
+    def mlp_width(self) -> int:
+        if not self.block_auto_adjust_ff_dim:
+            return self.intermediate_size
+        width = int(self.block_ffn_dim_multiplier * int(2 * self.intermediate_size / 3))
+        return -(-width // self.block_multiple_of) * self.block_multiple_of
 
 
 class Lfm2Attention(Qwen3Attention):
@@ -104,7 +118,7 @@ class Lfm2Attention(Qwen3Attention):
 class Lfm2ShortConv(Module):
     """out(c ⊙ convolution(b ⊙ x)), where b, c and x are projections of the input."""
 
-    def __init__(self, config: Lfm2Config, layer: int, device: Any, dtype: Any) -> None:
+    def __init__(self, config: ConvolutionsConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
         width, bias = config.hidden_size, config.conv_bias
         self.layer = layer
@@ -125,7 +139,7 @@ class Lfm2DecoderLayer(Module):
 
     norm_class = RMSNorm
 
-    def __init__(self, config: Lfm2Config, layer: int, device: Any, dtype: Any) -> None:
+    def __init__(self, config: ConvolutionsConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
         self.has_attention = config.has_attention(layer)
         if self.has_attention:
@@ -153,7 +167,7 @@ class Lfm2DecoderLayer(Module):
 class Lfm2Model(LlamaModel):
     """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
-    config_class = Lfm2Config
+    config_class: ClassVar[type[ConvolutionsConfig]] = Lfm2Config
     layer_class = Lfm2DecoderLayer
     norm_name = "embedding_norm"
 

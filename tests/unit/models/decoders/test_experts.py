@@ -21,7 +21,7 @@ from tallow.models.decoders.llama_formats import save_hugging_face
 from tallow.models.gguf.export import model_targets
 from tallow.nn.block_layers import BlockLinear
 
-SPARSE = ("Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")
+SPARSE = ("Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")
 SIZES = {"vocab_size": 40, "hidden_size": 32, "num_attention_heads": 4}
 
 
@@ -123,7 +123,7 @@ def test_experts_are_quantised_and_routers_are_not(name: str) -> None:
     expected = output(model)
     model.quantize("q8_0")
     for part in sparse(model):
-        assert type(part.gate) is Router
+        assert isinstance(part.gate, Router)
         layers = [getattr(expert, name) for expert in part.experts for name in expert.names]
         assert all(isinstance(layer, BlockLinear) for layer in layers)
     np.testing.assert_allclose(output(model), expected, atol=0.02 * np.abs(expected).max())

@@ -19,6 +19,9 @@ def no_hub(context: BrowserContext) -> None:
     context.route("https://huggingface.co/**", lambda route: route.abort())
 
 
+COMMIT = "c" * 40  # of the main branch of each repository
+
+
 class Hub:
     """Answers as the Hub does, for repositories of `owner`: files by path."""
 
@@ -35,22 +38,30 @@ class Hub:
         route.fulfill(status=status, body=content, headers=headers)
 
     def reply(self, path: str) -> tuple[int, bytes]:
-        is_list = path.startswith("/api/models/")
+        is_described = path.startswith("/api/models/")
         name, _, rest = path.removeprefix("/api/models").removeprefix(f"/{self.owner}/").partition("/")
         files = self.repositories.get(name)
         if files is None:
             return 401, b""
-        if is_list:
+        if is_described and rest == "revision/main":
+            siblings = [
+                {"rfilename": file, "size": len(content), "blobId": "5" * 40, **_lfs(file, content, "sha256")}
+                for file, content in files.items()
+            ]
+            return 200, json.dumps({"sha": COMMIT, "siblings": siblings}).encode()
+        if is_described:
             entries: list[dict[str, Any]] = [{"type": "directory", "path": "1_Pooling"}]
             for file, content in files.items():
-                lfs = (
-                    {"lfs": {"oid": hashlib.sha256(content).hexdigest()}}
-                    if file.endswith((".safetensors", ".gguf", ".bin"))
-                    else {}
-                )
-                entries.append({"type": "file", "path": file, "size": len(content), **lfs})
+                entries.append({"type": "file", "path": file, "size": len(content), **_lfs(file, content, "oid")})
             return 200, json.dumps(entries).encode()
-        file = rest.removeprefix("resolve/main/")
+        file = rest.removeprefix("resolve/main/").removeprefix(f"resolve/{COMMIT}/")
         if name in self.gated and file.endswith(".safetensors"):
             return 403, b""
         return 200, self.served.get(file, files[file])
+
+
+def _lfs(file: str, content: bytes, key: str) -> dict[str, Any]:
+    """Return the entry of a file that the Hub keeps outside Git; none for others."""
+    if not file.endswith((".safetensors", ".gguf", ".bin")):
+        return {}
+    return {"lfs": {key: hashlib.sha256(content).hexdigest()}}

@@ -88,6 +88,7 @@ AROUND = {
     "tallow.text.template_methods": "jinja2 markupsafe",
     "tallow.text.template_sandbox": "jinja2 markupsafe",
     "tallow.text.template_tree": "jinja2",
+    "tallow.hub.package_client": "httpx2 huggingface_hub",
     "tallow.serving.http.app": "starlette prometheus_client",
     "tallow.serving.http.application": "starlette",
     "tallow.serving.http.body": "starlette",

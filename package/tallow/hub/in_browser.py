@@ -72,8 +72,8 @@ def snapshot(
 
 def files(repository: str, revision: str | None, token: str | None) -> list[File]:
     """Return the files of a repository.  Raises: HubError"""
-    url = f"{_endpoint()}/api/models/{repository}/tree/{_quoted(revision or 'main')}?recursive=true"
-    answer = _request_with_retries(url, None, token)
+    url = f"{endpoint()}/api/models/{repository}/tree/{_quoted(revision or 'main')}?recursive=true"
+    answer = request_with_retries(url, None, token)
     if answer.status in (401, 404):
         hint = "check the name and the revision; a private repository needs a token"
         raise HubError(f"no folder and no Hub repository {repository}, or no access to it", hint)
@@ -106,14 +106,14 @@ def _quoted(text: str, safe: str = "") -> str:
 def _fetch(repository: str, file: File, path: Path, revision: str | None, token: str | None) -> None:
     if path.exists() and _difference(path, file) is None:
         return
-    url = f"{_endpoint()}/{repository}/resolve/{_quoted(revision or 'main')}/{_quoted(file.name, safe='/')}"
+    url = f"{endpoint()}/{repository}/resolve/{_quoted(revision or 'main')}/{_quoted(file.name, safe='/')}"
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     with partial.open("ab") as out:
         while out.tell() < file.size:
             _report(f"\r{file.name}: {out.tell() / 1e6:.1f} of {file.size / 1e6:.1f} MB")
             start = out.tell()
-            answer = _request_with_retries(url, range(start, min(start + PART, file.size)), token)
+            answer = request_with_retries(url, range(start, min(start + PART, file.size)), token)
             body = _content(answer, f"{repository}: {file.name}")
             if answer.status == 206 and not _is_from(answer.content_range, start, file.size):
                 partial.unlink()
@@ -163,7 +163,7 @@ def _content(answer: Answer, what: str) -> bytes:
     return answer.body
 
 
-def _request_with_retries(url: str, part: range | None, token: str | None) -> Answer:
+def request_with_retries(url: str, part: range | None, token: str | None) -> Answer:
     """Send a request, with retries if the server or the connection fails."""
     for pause in PAUSES_S:
         answer = request(url, part, token)
@@ -207,7 +207,8 @@ def _cache() -> Path:
     return Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
 
 
-def _endpoint() -> str:
+def endpoint() -> str:
+    """Return the Hub's address, or that of `HF_ENDPOINT`."""
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
 
 

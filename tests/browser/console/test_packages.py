@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.consoles import Console
+from tests.browser.hub import Hub
 from tests.browser.index import Index, wheel, without_compiled_parts
 
 RTOL = 2e-4  # of float32 through dozens of layers
@@ -118,6 +119,35 @@ def test_timm_computes_what_pytorch_computes(console: Console, packages_dir: Pat
         found, expected = (json.loads(text.strip().splitlines()[-1]) for text in (cell, pytorch.communicate()[0]))
     for row, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(row, other, rtol=RTOL, atol=1e-6)
+
+
+WEIGHTS = """
+import sys, torch
+library = torch.library.Library("torchvision", "DEF")
+for op in ("nms", "qnms"):
+    library.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+import timm
+from safetensors.torch import save_file
+model = timm.create_model("test_resnet").eval()
+save_file(model.state_dict(), sys.argv[1])
+print(model(torch.ones(1, 3, 64, 64)).norm().item())
+"""
+
+
+def test_weights_of_timm_come_from_the_hub(console: Console, packages_dir: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    settings = {**os.environ, "PYTHONPATH": str(packages_dir)}
+    command = [sys.executable, "-W", "ignore", "-c", WEIGHTS, str(file)]
+    expected = subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout
+    hub = Hub("timm", **{"test_resnet.r160_in1k": {file.name: file.read_bytes()}})
+    console.page.context.route("https://huggingface.co/**", hub)
+    console.run("import timm, torch\nmodel = timm.create_model('test_resnet', pretrained=True).eval()")
+    cell = console.run("model(torch.ones(1, 3, 64, 64)).norm().item()")
+    assert float(cell) == pytest.approx(float(expected), rel=RTOL)
+    cell = console.run(
+        "from huggingface_hub import hf_hub_download\nhf_hub_download('timm/nosuch', 'model.safetensors')"
+    )
+    assert "RepositoryNotFoundError" in cell
 
 
 def test_bert_fills_a_mask_as_in_transformers_on_pytorch(console: Console, tmp_path: Path) -> None:

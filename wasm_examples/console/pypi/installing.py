@@ -30,8 +30,8 @@ IGNORED = ("-q", "--quiet", "-U", "--upgrade", "--user", "--no-cache-dir")
 WITHOUT_WHEEL = re.compile(r"pure Python 3 wheel for:? (.*)")
 # Packages import the first because PyTorch requires it, and the second from torch.hub.
 OF_PYTORCH = ("typing-extensions", "tqdm")
-# What a package imports and requires on other systems only.
-MISSED = {"huggingface_hub": "httpcore2"}
+HUB = "huggingface_hub"
+MISSED = {HUB: "httpcore2"}  # what a package imports and requires on other systems only
 Say = Callable[[str], None]
 Install = Callable[..., Awaitable[None]]
 
@@ -100,6 +100,8 @@ async def _install(requirements: Sequence[str], say: Say, **options: Any) -> Non
     run_threads_inline()
     await its_own([MISSED[name] for name in _installed() if name in MISSED])
     new = sorted(f"{name} {version}" for name, version in _installed().items() if name not in before)
+    if {HUB, "httpx2"} <= _installed().keys() and HUB not in before:
+        importlib.import_module("tallow.hub.package_client").connect()
     say(f"Installed {', '.join(new)}.\n" if new else "Everything is installed already.\n")
 
 

@@ -94,7 +94,10 @@ UNUSED: dict[str, dict[str, str]] = {
         "models.gguf.importance._Sums.watch.hook": "module",
         "models.encoders.static_embedding.StaticEmbedding.forward": "mask_BT",
     },
-    "without effect in PyTorch or Keras, too": {
+    "without effect in PyTorch, Keras or transformers, too": {
+        "transformers.image_postprocessing.FormerMasks.post_process_instance_segmentation": (
+            "mask_threshold overlap_mask_area_threshold"
+        ),
         "autograd.api.grad": "only_inputs",
         "distributed.groups.init_process_group": "group_name",
         "functions.activation.gumbel_softmax": "eps",

@@ -91,10 +91,10 @@ def test_errors_of_images(tmp_path: Path) -> None:
         processor(LEVELS, colour="red")
     with pytest.raises(CheckpointError, match="no preprocessor_config"):
         tf.AutoImageProcessor.from_pretrained(tmp_path)
-    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "DetrImageProcessor"}')
-    with pytest.raises(CheckpointError, match="DetrImageProcessor"):
+    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "GLPNImageProcessor"}')
+    with pytest.raises(CheckpointError, match="GLPNImageProcessor"):
         tf.AutoImageProcessor.from_pretrained(tmp_path)
-    with pytest.raises(CheckpointError, match="DetrImageProcessor"):
+    with pytest.raises(CheckpointError, match="GLPNImageProcessor"):
         tf.AutoFeatureExtractor.from_pretrained(tmp_path)
 
 

@@ -19,9 +19,11 @@ from tallow import nn
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, HubError
 from tallow.hub import local_file, local_settings
 from tallow.io.model_folder import has_weights
+from tallow.models.config import CONFIG, read_entries
 from tallow.onnx.loading import OnnxModule, load
 from tallow.transformers import modeling_outputs as results
-from tallow.transformers.configuration import AutoConfig
+from tallow.transformers.configuration import AutoConfig, PreTrainedConfig
+from tallow.transformers.configuration_defaults import DEFAULTS
 from tallow.transformers.without_effect import Neutral, effective
 
 FOLDER = "onnx"
@@ -40,6 +42,19 @@ def onnx_file(folder: str | PathLike[str]) -> Path | None:
     if not path.is_dir() or has_weights(path):
         return None
     return next((path / file for file in FILES if (path / file).is_file()), None)
+
+
+def any_config(folder: str | PathLike[str]) -> Any:
+    """Return the config of a folder, also of an architecture that tallow has no file for: its entries as they are.
+
+    Raises:  CheckpointError
+    """
+    entries = read_entries(Path(folder) / CONFIG)
+    if entries.get("model_type") in DEFAULTS:
+        return AutoConfig.from_pretrained(folder)
+    made = PreTrainedConfig(**entries)
+    made.model_type = str(entries.get("model_type", ""))  # type: ignore[misc]  # of this object alone
+    return made
 
 
 class ORTModel(nn.Module):
@@ -104,7 +119,7 @@ class ORTModel(nn.Module):
         model = load(file)
         if dtype not in (None, "auto"):
             model.to(getattr(tl, dtype) if isinstance(dtype, str) else dtype)
-        made = cls(model, config if config is not None else AutoConfig.from_pretrained(folder))
+        made = cls(model, config if config is not None else any_config(folder))
         made.name_or_path = str(name)
         return made.eval()
 
@@ -119,6 +134,8 @@ class ORTModel(nn.Module):
             value = inputs.get(info.name)
             if value is None and like is not None and info.name in ("attention_mask", "token_type_ids"):
                 value = tl.ones_like(like) if info.name == "attention_mask" else tl.zeros_like(like)
+            if info.name == "pixel_mask" and like is not None:
+                value = _mask_of(value, inputs["pixel_values"], info.shape)
             if value is None:
                 raise ArgumentError(f"the model needs {info.name}", hint=f"pass {', '.join(self.model.input_names)}")
             given[info.name] = value.to(info.dtype) if info.dtype is not None and _is_whole(value) else value
@@ -153,6 +170,20 @@ def _check_outputs(kind: type[ORTModel], model: OnnxModule) -> None:
         f"{kind.__name__}: the outputs of the file are {', '.join(model.output_names)}",
         hint=f"use {others[found[0]].__name__} or its pipeline, or a file of another task",
     )
+
+
+def _mask_of(given: Any, pixels: Any, sizes: Sequence[Any]) -> Any:
+    """Return the mask of the pixels of pictures: the given one, unless the file has a size of its own for it."""
+    own = [side for side in sizes[1:] if isinstance(side, int)]
+    if given is not None and own in ([], list(given.shape[1:])):
+        return given
+    shape = own if len(own) == 2 else pixels.shape[2:]
+    if given is not None and not given.all():
+        raise ArgumentError(
+            f"a mask of {tuple(given.shape)} with padding; that of the file is {tuple(sizes)}",
+            hint="pass one picture at a time",
+        )
+    return tl.ones((pixels.shape[0], *shape), dtype=tl.int64, device=pixels.device)
 
 
 def _is_whole(value: Any) -> bool:
@@ -196,6 +227,34 @@ class ORTModelForImageClassification(ORTModel):
     main_input_name = "pixel_values"
 
 
+class ORTModelForObjectDetection(ORTModel):
+    """Boxes of objects: `logits` and `pred_boxes`."""
+
+    output = results.ObjectDetectionOutput
+    main_input_name = "pixel_values"
+
+
+class ORTModelForSemanticSegmentation(ORTModel):
+    """Labels of pixels: `logits`."""
+
+    output = results.SemanticSegmenterOutput
+    main_input_name = "pixel_values"
+
+
+class ORTModelForImageSegmentation(ORTModel):
+    """Masks of segments: `logits` of pixels, or those of queries and their masks."""
+
+    output = results.ImageSegmentationOutput
+    main_input_name = "pixel_values"
+
+
+class ORTModelForDepthEstimation(ORTModel):
+    """Depths of pixels: `predicted_depth`."""
+
+    output = results.DepthEstimatorOutput
+    main_input_name = "pixel_values"
+
+
 # By the Auto class that loads the same task's models.
 BY_AUTO: dict[str, type[ORTModel]] = {
     "AutoModel": ORTModelForFeatureExtraction,
@@ -204,4 +263,8 @@ BY_AUTO: dict[str, type[ORTModel]] = {
     "AutoModelForMaskedLM": ORTModelForMaskedLM,
     "AutoModelForQuestionAnswering": ORTModelForQuestionAnswering,
     "AutoModelForImageClassification": ORTModelForImageClassification,
+    "AutoModelForObjectDetection": ORTModelForObjectDetection,
+    "AutoModelForSemanticSegmentation": ORTModelForSemanticSegmentation,
+    "AutoModelForImageSegmentation": ORTModelForImageSegmentation,
+    "AutoModelForDepthEstimation": ORTModelForDepthEstimation,
 }

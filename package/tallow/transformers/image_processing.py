@@ -16,8 +16,9 @@ import numpy.typing as npt
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, warn
 from tallow.lazy_names import missing
-from tallow.models.vision.image_processor import KIND_OF_MODEL, KINDS, ImageProcessor, is_one
+from tallow.models.vision.image_processor import KIND_OF_MODEL, KINDS, LONGEST, ImageProcessor, is_one, is_square
 from tallow.text.tokenizer_files import read_object
+from tallow.transformers.image_postprocessing import KINDS as MEANINGS
 from tallow.transformers.preprocessing import (
     CONFIG,
     BatchFeature,
@@ -37,9 +38,16 @@ _NEUTRAL: Neutral = {
     "default_to_square": (None, True, False),  # of a size that is a number, which has become a dictionary
     "device": (None, "cpu"),
     "disable_grouping": (None, True, False),
-    "do_pad": (None, False),
+    "do_pad": (None, False),  # of the kinds that do not pad
     "pad_size": (None,),
 }
+# Settings of annotations, for training.
+_OF_ANNOTATIONS = frozenset(
+    {"format", "ignore_index", "num_labels", "do_convert_annotations", "do_reduce_labels", "reduce_labels"}
+)
+# The kinds that pad pictures to one size, and whether they do by default.
+PADS = {"Detr": True, "Yolos": True, "RTDetr": False, "MaskFormer": True, "Mask2Former": True}
+ALWAYS = ("MaskFormer", "Mask2Former")  # these pad in any case, and return the mask last
 
 
 class BaseImageProcessor(Preprocessor):
@@ -62,7 +70,12 @@ class BaseImageProcessor(Preprocessor):
     @classmethod
     def normal(cls, settings: dict[str, Any]) -> dict[str, Any]:
         settings = super().normal(settings)
-        settings["size"] = _size(settings["size"], is_square=cls.kind == "ViT")
+        longest = settings.pop("max_size", None)
+        settings["size"] = _size(settings["size"], is_square=is_square(cls.kind))
+        if "longest_edge" in KINDS[cls.kind]["size"] and {*settings["size"]} == {"shortest_edge"}:
+            settings["size"]["longest_edge"] = longest or LONGEST
+        if (former := settings.pop("pad_and_return_pixel_mask", None)) is not None:
+            settings.setdefault("do_pad", former)
         if settings.get("crop_size") is not None:
             settings["crop_size"] = _size(settings["crop_size"], is_square=True)
         for name in ("image_mean", "image_std"):
@@ -86,11 +99,15 @@ class BaseImageProcessor(Preprocessor):
             input_data_format: the same, of arrays; None means that the shape tells.
             kwargs: settings that replace those of the processor.
 
-        Shapes:  pixel_values (N, 3, height, width), float32
+        Returns: `pixel_values`; models for detection and masks get also `pixel_mask`, 1 where a picture is and 0 where
+                 it was padded
+        Shapes:  pixel_values (N, 3, height, width), float32; pixel_mask (N, height, width), int64
         Raises:  ArgumentError for settings that contradict each other, and no images; ImageError, OSError
         """
         settings = self.to_dict() | {name: value for name, value in kwargs.items() if value is not None}
-        unknown = settings.keys() - {*self.defaults, *vars(self), self.type_key, *_NEUTRAL}
+        pads = self.kind in PADS and (settings.pop("do_pad", None) or self.kind in ALWAYS)
+        pad_size = settings.pop("pad_size", None) if pads else None
+        unknown = settings.keys() - {*self.defaults, *vars(self), self.type_key, *_NEUTRAL, *_OF_ANNOTATIONS}
         if unknown:
             warn(f"{type(self).__name__} has no setting {', '.join(sorted(unknown))}; it has no effect")
         settings = effective(type(self).__name__, settings, _NEUTRAL)
@@ -104,8 +121,13 @@ class BaseImageProcessor(Preprocessor):
             factor = settings["rescale_factor"] if settings["do_rescale"] else 1.0
             own = settings | {"do_rescale": True, "rescale_factor": factor * scale}
             array = ImageProcessor.from_entries(self.normal_entries(own), "the settings", strict=True).arrays(image)[0]
-            arrays.append(array if data_format == FIRST else np.moveaxis(array, 0, -1))
-        return BatchFeature({"pixel_values": arrays}, tensor_type=return_tensors)
+            arrays.append(array)
+        data: dict[str, Any] = {"pixel_values": arrays}
+        if pads:
+            data = _padded(arrays, pad_size, mask_first=self.kind not in ALWAYS)
+        if data_format != FIRST:
+            data["pixel_values"] = [np.moveaxis(array, 0, -1) for array in data["pixel_values"]]
+        return BatchFeature(data, tensor_type=return_tensors)
 
     preprocess = __call__
 
@@ -125,11 +147,16 @@ def image_processor_class(name: str) -> type[BaseImageProcessor] | None:
 @cache
 def _made(kind: str) -> type[BaseImageProcessor]:
     name = f"{kind}ImageProcessor"
-    defaults = _COMMON | {"do_center_crop": False} | KINDS[kind]
-    doc = f"The image processor {name} of transformers: see `BaseImageProcessor`."
-    return type(
-        name, (BaseImageProcessor,), {"kind": kind, "defaults": defaults, "__doc__": doc, "__module__": __name__}
-    )
+    padding = {"do_pad": PADS[kind]} if kind in PADS else {}
+    contents = {
+        "kind": kind,
+        "defaults": _COMMON | {"do_center_crop": False} | padding | KINDS[kind],
+        "model_input_names": ["pixel_values", "pixel_mask"] if padding else ["pixel_values"],
+        "__doc__": f"The image processor {name} of transformers: see `BaseImageProcessor`.",
+        "__module__": __name__,
+    }
+    meanings = (MEANINGS[kind],) if kind in MEANINGS else ()
+    return type(name, (*meanings, BaseImageProcessor), contents)
 
 
 def __getattr__(name: str) -> Any:
@@ -183,6 +210,25 @@ def _size(value: Any, *, is_square: bool) -> dict[str, int]:
     if isinstance(value, list | tuple) and len(value) == 2:
         return {"height": value[0], "width": value[1]}
     raise ArgumentError(f"a size {value!r:.80}", hint='pass {"height": 224, "width": 224} or {"shortest_edge": 224}')
+
+
+def _padded(arrays: list[npt.NDArray[Any]], size: Mapping[str, int] | None, *, mask_first: bool) -> dict[str, Any]:
+    """Return pictures (3, Y, X) with zeros to the right and below, up to one size, and masks of where they are.
+
+    Args:    size: {"height", "width"}; None means the largest of each
+    Raises:  ArgumentError for a picture that is larger
+    """
+    most = (size["height"], size["width"]) if size else np.max([each.shape[1:] for each in arrays], axis=0).tolist()
+    pixels, masks = [], []
+    for array in arrays:
+        below, right = most[0] - array.shape[1], most[1] - array.shape[2]
+        if min(below, right) < 0:
+            what = f"a picture of {array.shape[1:]}, padded to {tuple(most)}"
+            raise ArgumentError(what, hint="pass a larger pad_size")
+        pixels.append(np.pad(array, ((0, 0), (0, below), (0, right))))
+        masks.append(np.pad(np.ones(array.shape[1:], np.int64), ((0, below), (0, right))))
+    named = [("pixel_values", pixels), ("pixel_mask", masks)]
+    return dict(reversed(named) if mask_first else named)
 
 
 def _is_one(images: Any) -> bool:

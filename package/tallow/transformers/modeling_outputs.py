@@ -252,6 +252,48 @@ class QuestionAnsweringModelOutput(ModelOutput):
 
 
 @dataclass
+class ObjectDetectionOutput(ModelOutput):
+    """The result of a model that finds objects."""
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    pred_boxes: Tensor | None = None
+    last_hidden_state: Tensor | None = None
+
+
+@dataclass
+class SemanticSegmenterOutput(ModelOutput):
+    """The result of a model that labels pixels."""
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
+class ImageSegmentationOutput(ModelOutput):
+    """The result of a model that finds segments: labels of pixels, or of queries with their masks."""
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    pred_boxes: Tensor | None = None
+    pred_masks: Tensor | None = None
+    class_queries_logits: Tensor | None = None
+    masks_queries_logits: Tensor | None = None
+
+
+@dataclass
+class DepthEstimatorOutput(ModelOutput):
+    """The result of a model that estimates depths."""
+
+    loss: Tensor | None = None
+    predicted_depth: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
 class Seq2SeqLMOutput(ModelOutput):
     """The result of a language model with an encoder."""
 

@@ -3,17 +3,19 @@ says.
 
 Letters: N images, Y and X pixels.
 
-Source:  `ViTImageProcessor`, `BitImageProcessor` and `CLIPImageProcessor` of transformers, with Pillow
+Source:  `ViTImageProcessor`, `BitImageProcessor`, `CLIPImageProcessor` and those of models for detection, segmentation
+         and depth, of transformers, with Pillow
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,13 +38,32 @@ CLIP = {
     "do_center_crop": True,
     "crop_size": 224,
 }
+IMAGENET = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225), "resample": BILINEAR}
+LONGEST = 1333  # of a longer side, where a file says only the shorter one
+EDGES = {"size": {"shortest_edge": 800, "longest_edge": LONGEST}}
 # For each kind of processor, what a file may leave out.
 KINDS: dict[str, dict[str, Any]] = {
     "ViT": {"size": {"height": 224, "width": 224}, "resample": BILINEAR} | HALF,
     "Bit": CLIP,
     "CLIP": CLIP,
+    "DPT": {"size": {"height": 384, "width": 384}, "resample": BICUBIC, "ensure_multiple_of": 1}
+    | {"keep_aspect_ratio": False}
+    | HALF,
+    "Detr": IMAGENET | EDGES,
+    "Mask2Former": IMAGENET | EDGES | {"size_divisor": 32},
+    "MaskFormer": IMAGENET | EDGES | {"size_divisor": 32},
+    "RTDetr": IMAGENET | {"size": {"height": 640, "width": 640}, "do_normalize": False},
+    "Segformer": IMAGENET | {"size": {"height": 512, "width": 512}},
+    "Yolos": IMAGENET | EDGES | {"mod_size": 16},
 }
 KIND_OF_MODEL = {"vit": "ViT", "dinov2": "Bit", "clip": "CLIP"}  # for a file that names no kind
+
+
+class Edges(NamedTuple):
+    """The length of the shorter side, unless the longer one exceeds its limit."""
+
+    shortest: int
+    longest: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +71,9 @@ class ImageProcessor(Config):
     """Turns images into the input of a model.
 
     Attributes:
-        size: (height, width); or the length of the shorter side, and the longer one follows.
+        size: (height, width); or the length of the shorter side, and the longer one follows; or Edges.
+        keep_aspect_ratio: with a height and a width, scale both sides by one factor: the one that is nearer to 1.
+        size_divisor, ensure_multiple_of, mod_size: round both sides to multiples: up, to the nearest, or down.
         resample: Pillow's number of the filter for resizing.
         crop_size: (height, width) to cut from the centre; smaller images get a black border.
         rescale_factor: of grey levels, before the mean is subtracted.
@@ -61,11 +84,15 @@ class ImageProcessor(Config):
         pixels = processor(["cat.jpg", "dog.jpg"])  # (2, 3, 224, 224)
     """
 
-    size: tuple[int, int] | int
+    size: tuple[int, int] | int | Edges
     resample: Count
     image_mean: tuple[float, float, float]
     image_std: tuple[float, float, float]
     crop_size: tuple[int, int] | None = None
+    keep_aspect_ratio: bool = False
+    size_divisor: Count = 0
+    ensure_multiple_of: Count = 0
+    mod_size: Count = 0
     rescale_factor: float = 1 / 255
     do_resize: bool = True
     do_center_crop: bool = False
@@ -78,6 +105,8 @@ class ImageProcessor(Config):
     neutral: ClassVar = frozenset(
         {"image_processor_type", "feature_extractor_type", "processor_class", "_valid_processor_keys", "do_convert_rgb"}
         | {"data_format", "input_data_format", "return_tensors", "device", "disable_grouping", "default_to_square"}
+        # Of annotations for training.
+        | {"format", "do_convert_annotations", "do_reduce_labels", "reduce_labels", "ignore_index", "num_labels"}
     )
 
     def __post_init__(self) -> None:
@@ -129,8 +158,12 @@ class ImageProcessor(Config):
                 entries[name] = value["shortest_edge"]
             elif isinstance(value, dict) and {*value} == {"height", "width"}:
                 entries[name] = value["height"], value["width"]
-            elif type(value) is int and (name == "crop_size" or kind == "ViT"):
+            elif isinstance(value, dict) and {*value} == {"shortest_edge", "longest_edge"}:
+                entries[name] = Edges(value["shortest_edge"], value["longest_edge"])
+            elif type(value) is int and (name == "crop_size" or is_square(kind)):
                 entries[name] = value, value
+            elif type(value) is int and "longest_edge" in KINDS[kind]["size"]:
+                entries[name] = Edges(value, entries.pop("max_size", LONGEST))
         for name in ("image_mean", "image_std"):
             if isinstance(entries[name], list):
                 entries[name] = tuple(entries[name])
@@ -176,12 +209,42 @@ class ImageProcessor(Config):
 
     def _target(self, width: int, height: int) -> tuple[int, int]:
         """Return the width and height of an image after resizing."""
-        if isinstance(self.size, tuple):
-            return self.size[1], self.size[0]
-        long = int(self.size * max(width, height) / min(width, height))
-        if self.size * long > MAX_PIXELS:
-            raise too_large(f"an image of {width} by {height} pixels, resized", long, self.size)
-        return (self.size, long) if width <= height else (long, self.size)
+        if isinstance(self.size, Edges):
+            target = _between(width, height, *self.size)
+        elif isinstance(self.size, tuple):
+            target = self.size[1], self.size[0]
+            if self.keep_aspect_ratio:
+                scale = min(target[1] / height, target[0] / width, key=lambda each: abs(1 - each))
+                target = scale * width, scale * height  # type: ignore[assignment]  # rounded below
+        else:
+            long = int(self.size * max(width, height) / min(width, height))
+            target = (self.size, long) if width <= height else (long, self.size)
+        for multiple, rounded in ((self.size_divisor, math.ceil), (self.ensure_multiple_of, round)):
+            if multiple:
+                target = rounded(target[0] / multiple) * multiple, rounded(target[1] / multiple) * multiple
+        if self.mod_size:
+            target = target[0] - target[0] % self.mod_size, target[1] - target[1] % self.mod_size
+        if not min(target) or target[0] * target[1] > MAX_PIXELS:
+            raise too_large(f"an image of {width} by {height} pixels, resized", *target)
+        return target
+
+
+def _between(width: int, height: int, shortest: int, longest: int) -> tuple[int, int]:
+    """Return the width and height of an image whose shorter side becomes `shortest`, or its longer one `longest`."""
+    short, long = sorted((width, height))
+    side = float(shortest)
+    if long / short * shortest > longest:
+        side = longest * short / long
+    length = round(side)
+    if short == length:
+        return width, height
+    other = int(side * long / short)
+    return (length, other) if width < height else (other, length)
+
+
+def is_square(kind: str) -> bool:
+    """Return whether one number as the size of a kind of processor means both sides."""
+    return "height" in KINDS[kind]["size"]
 
 
 def is_one(images: Image | Sequence[Image]) -> bool:

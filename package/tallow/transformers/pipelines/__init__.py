@@ -19,6 +19,7 @@ _FILES = {
     "feature_extraction": ("FeatureExtractionPipeline",),
     "fill_mask": ("FillMaskPipeline",),
     "images": ("ImageClassificationPipeline", "ImageFeatureExtractionPipeline", "ZeroShotImageClassificationPipeline"),
+    "pictures": ("DepthEstimationPipeline", "ImageSegmentationPipeline", "ObjectDetectionPipeline"),
     "question_answering": ("QuestionAnsweringPipeline",),
     "speech_recognition": ("AutomaticSpeechRecognitionPipeline",),
     "text_classification": ("TextClassificationPipeline", "ZeroShotClassificationPipeline"),

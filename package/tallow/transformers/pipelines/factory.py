@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tallow.errors import ArgumentError, CheckpointError, HubError, TallowWarning, UnsupportedError, warn
+from tallow.hub import local_settings
 from tallow.lazy_names import import_name
-from tallow.optimum.onnxruntime import BY_AUTO, onnx_file
+from tallow.optimum.onnxruntime import BY_AUTO, any_config, onnx_file
+from tallow.transformers.downloads import find_folder
+from tallow.transformers.model_names import HEADS
 from tallow.transformers.pipelines import built_in
 from tallow.transformers.pipelines.tasks import TASKS, Task, task_named, task_of
 from tallow.transformers.without_effect import Neutral, effective
@@ -79,7 +82,7 @@ def pipeline(
     hub |= {name: kwargs.pop(name) for name in ("local_files_only", "cache_dir") if name in kwargs}
     source = model if isinstance(model, str) else fspath(model) if isinstance(model, PathLike) else None
     if source is not None and config is None:
-        config = loaded("AutoConfig", source, hub)
+        config = config_of(source, hub)
     name = task_named(task) if task is not None else guessed(config, source)
     parts = {
         "tokenizer": tokenizer,
@@ -116,6 +119,28 @@ def check(task: Any, model: Any, tokenizer: Any, feature_extractor: Any, video_p
         raise ArgumentError(f"a task is a name, not {task!r:.80}", hint='as in pipeline("text-generation", model=...)')
 
 
+def config_of(source: str, hub: dict[str, Any]) -> Any:
+    """Return the config of a model; of an architecture that tallow has no file for if its model is in an ONNX file.
+
+    Raises:  as `AutoConfig.from_pretrained`
+    """
+    if onnx_file(source) is not None:
+        return any_config(source)
+    try:
+        return loaded("AutoConfig", source, hub)
+    except CheckpointError:
+        config = any_config(find_folder(source, hub, local_settings)[0])
+        tasks = [TASKS[name] for each in config.architectures or () if (name := task_of(each)) is not None]
+        if not any(map(is_onnx_alone, tasks)):
+            raise
+        return config
+
+
+def is_onnx_alone(task: Task) -> bool:
+    """Return whether models of a task are read from ONNX files alone."""
+    return task.models[-1] not in HEADS
+
+
 def guessed(config: Any, source: str | None) -> str:
     """Return the task of a model, by its architecture.  Raises: ArgumentError, CheckpointError"""
     architectures = getattr(config, "architectures", None) or []
@@ -138,6 +163,8 @@ def loaded(auto: str, source: str, options: dict[str, Any]) -> Any:
 def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) -> Any:
     """Return the model of a task, by the first of its classes that can load it.  Raises: as `from_pretrained`"""
     *others, last = task.models
+    if is_onnx_alone(task):
+        return BY_AUTO[last].from_pretrained(source, config=config, **options)
     if (file := onnx_file(source)) is not None:
         if last not in BY_AUTO:
             raise UnsupportedError(

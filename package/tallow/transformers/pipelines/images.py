@@ -20,7 +20,8 @@ class ImagePipeline(Pipeline):
     def pixels(self, image: Any, timeout: float | None, **options: Any) -> dict[str, Any]:
         """Return the model's input for a picture."""
         inputs = self.image_processor(images=picture_of(image, timeout), return_tensors="pt", **options)
-        return {name: value.to(self.dtype) for name, value in inputs.items() if isinstance(value, tl.Tensor)}
+        tensors = {name: value for name, value in inputs.items() if isinstance(value, tl.Tensor)}
+        return {name: each.to(self.dtype) if each.is_floating_point() else each for name, each in tensors.items()}
 
 
 class ImageClassificationPipeline(ImagePipeline):

@@ -30,6 +30,12 @@ TASKS = {
         ("WhisperForConditionalGeneration",),
         "openai/whisper-tiny",
     ),
+    "depth-estimation": Task(
+        "DepthEstimationPipeline",
+        ("AutoModelForDepthEstimation",),
+        ("ForDepthEstimation",),
+        "Intel/dpt-large",
+    ),
     "feature-extraction": Task(
         "FeatureExtractionPipeline", ("AutoModel",), ("Model",), "distilbert/distilbert-base-cased"
     ),
@@ -42,6 +48,18 @@ TASKS = {
     ),
     "image-feature-extraction": Task(
         "ImageFeatureExtractionPipeline", ("AutoModel",), ("ViTModel", "Dinov2Model"), "google/vit-base-patch16-224"
+    ),
+    "image-segmentation": Task(
+        "ImageSegmentationPipeline",
+        ("AutoModelForImageSegmentation",),
+        ("ForSegmentation", "ForSemanticSegmentation", "ForInstanceSegmentation", "ForUniversalSegmentation"),
+        "facebook/detr-resnet-50-panoptic",
+    ),
+    "object-detection": Task(
+        "ObjectDetectionPipeline",
+        ("AutoModelForObjectDetection",),
+        ("ForObjectDetection",),
+        "facebook/detr-resnet-50",
     ),
     "question-answering": Task(
         "QuestionAnsweringPipeline",
@@ -90,9 +108,9 @@ TASKS = {
 ALIASES = {"ner": "token-classification", "sentiment-analysis": "text-classification"}
 # Tasks of transformers whose models tallow does not have.
 ELSEWHERE = frozenset(
-    {"any-to-any", "audio-classification", "decision", "depth-estimation", "document-question-answering"}
-    | {"image-segmentation", "image-text-to-text", "image-to-image", "image-to-text", "keypoint-matching"}
-    | {"mask-generation", "object-detection", "table-question-answering", "text-to-audio", "text-to-speech"}
+    {"any-to-any", "audio-classification", "decision", "document-question-answering"}
+    | {"image-text-to-text", "image-to-image", "image-to-text", "keypoint-matching"}
+    | {"mask-generation", "table-question-answering", "text-to-audio", "text-to-speech"}
     | {"video-classification", "visual-question-answering", "vqa", "zero-shot-audio-classification"}
     | {"zero-shot-object-detection"}
 )

@@ -110,7 +110,6 @@ def test_one_process_joins_nobody() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"store": object()}, "store is for PyTorch's backends"),
         ({"pg_options": object()}, "pg_options is for"),
         ({"device_id": "cuda"}, "device_id='cuda' has no index"),
     ],

@@ -75,10 +75,18 @@ from tallow.lazy_names import names_of
 __all__ = [
     "DeviceMesh",
     "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
     "GroupMember",
+    "HashStore",
     "P2POp",
+    "PrefixStore",
     "ProcessGroup",
+    "QueueEmptyError",
     "ReduceOp",
+    "Store",
+    "TCPStore",
     "Work",
     "all_gather",
     "all_gather_coalesced",
@@ -127,4 +135,10 @@ __all__ = [
     "send_object_list",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+# Few programs use a store, and those of several processes need sockets and locks of files.
+_STORES = {
+    **dict.fromkeys(("QueueEmptyError", "DistStoreError", "HashStore", "PrefixStore", "Store"), "stores"),
+    **dict.fromkeys(("DistNetworkError", "TCPStore"), "tcp_store"),
+    "FileStore": "file_store",
+}
+__getattr__, __dir__ = names_of(__name__, {name: f"{__name__}.{home}:{name}" for name, home in _STORES.items()})

@@ -16,6 +16,7 @@ from tallow import devices
 from tallow.distributed.mpi import MpiEngine, world
 from tallow.distributed.reduce_op import ReduceOp
 from tallow.distributed.rendezvous import check_job
+from tallow.distributed.stores import Store
 from tallow.distributed.work import Work
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, ArgumentTypeError, DeviceError
@@ -177,7 +178,7 @@ def init_process_group(
     timeout: timedelta | None = None,
     world_size: int = -1,
     rank: int = -1,
-    store: None = None,
+    store: Store | None = None,
     group_name: str = "",
     pg_options: None = None,
     device_id: Any = None,
@@ -193,7 +194,9 @@ def init_process_group(
             environment if set, or `?rank=0&world_size=4` in the URL.
         timeout: maximum time to wait for other processes; half an hour by default.
         world_size, rank: must match those of MPI; -1 to take them from the URL or the environment.
-        store, pg_options: must be None.
+        store: as an address in `init_method`, in whose place it is: MPI has already connected the processes. It needs
+            world_size and rank.
+        pg_options: must be None.
         group_name: ignored, as in PyTorch.
         device_id: the GPU of this process, with an index: NCCL starts on it at once, not on first use.
 
@@ -201,19 +204,17 @@ def init_process_group(
     """
     if _Job.default is not None:
         raise ArgumentError("trying to initialize the default process group twice!")
-    for name, value in (("store", store), ("pg_options", pg_options)):
-        if value is not None:
-            raise ArgumentError(
-                f"init_process_group: {name} is for PyTorch's backends; tallow uses MPI and NCCL",
-                hint="omit it",
-            )
+    if pg_options is not None:
+        raise ArgumentError(
+            "init_process_group: pg_options is for PyTorch's backends; tallow uses MPI and NCCL", hint="omit it"
+        )
     device = None if device_id is None else devices.device(device_id)
     if device is not None and device.type != "cpu":
         if device.index is None:
             raise ArgumentError(f"init_process_group: device_id={str(device)!r} has no index", hint="use 'cuda:0'")
         backend = "nccl" if backend is None else backend
     job = world()
-    check_job(job, init_method, world_size, rank)
+    check_job(job, init_method, world_size, rank, store)
     group = ProcessGroup(range(job.size), backend, timeout)
     if device is not None and device.type != "cpu":
         group.bind(device)

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 from tallow.distributed.mpi import World, is_launched
-from tallow.errors import ArgumentError
+from tallow.distributed.stores import Store
+from tallow.errors import ArgumentError, ArgumentTypeError
 
 SCHEMES = ("env", "tcp", "file")
 
@@ -21,11 +22,21 @@ def has_world_size() -> bool:
     return os.environ.get("WORLD_SIZE", "1") != "1"
 
 
-def check_job(job: World, init_method: str | None, world_size: int, rank: int) -> None:
+def check_job(job: World, init_method: str | None, world_size: int, rank: int, store: Store | None = None) -> None:
     """Check that the specified rank and size match those of MPI.
 
-    Raises:  ArgumentError if they differ, for an unsupported URL, and for tcp:// and file:// without rank and size
+    Raises:  ArgumentError if they differ, for an unsupported URL, and for tcp://, file:// and a store without them
     """
+    if store is not None:
+        if not isinstance(store, Store):
+            raise ArgumentTypeError(f"init_process_group: store must be a Store, not {type(store).__name__}")
+        if init_method is not None:
+            raise ArgumentError("Cannot specify both init_method and store.")
+        if world_size < 1 or rank < 0:
+            raise ArgumentError(
+                "world_size must be positive and rank must be non-negative if using store",
+                hint=f"pass world_size={job.size}, rank={job.rank}",
+            )
     url = urlsplit("env://" if init_method is None else init_method)
     if url.scheme not in SCHEMES:
         raise ArgumentError(

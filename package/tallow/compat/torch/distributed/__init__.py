@@ -14,15 +14,8 @@ __all__ = [
     "Backend",
     "DebugLevel",
     "DistBackendError",
-    "DistNetworkError",
-    "DistStoreError",
-    "FileStore",
     "GradBucket",
     "GroupMember",
-    "HashStore",
-    "PrefixStore",
-    "Store",
-    "TCPStore",
     "all_gather_single",
     "get_debug_level",
     "get_default_backend_for_device",
@@ -47,14 +40,6 @@ shrink_group = absent("torch.distributed.shrink_group", "a failure ends the job:
 
 class DistBackendError(distributed.DistError):
     """An error of the library that moves tensors. Errors here are of the class DistError."""
-
-
-class DistNetworkError(distributed.DistError):
-    """An error of the network. Errors here are of the class DistError."""
-
-
-class DistStoreError(distributed.DistError):
-    """An error of a store, of which there is none."""
 
 
 class DebugLevel(Enum):
@@ -93,12 +78,6 @@ def split_group(parent_pg: Any = None, split_ranks: Any = None, timeout: Any = N
     return None if _rank_not_in_group(own) else own
 
 
-_STORE = "processes meet by MPI: call init_process_group() without a store"
-Store = absent("torch.distributed.Store", _STORE)
-FileStore, HashStore, TCPStore, PrefixStore = (
-    type(Store)(name, (Store,), {"__module__": "torch.distributed", "_hint": _STORE})
-    for name in ("FileStore", "HashStore", "TCPStore", "PrefixStore")
-)
 reduce_op = distributed.ReduceOp
 
 

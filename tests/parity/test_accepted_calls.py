@@ -124,6 +124,16 @@ x.clone().unfold(1,2,2).masked_fill_(m.tensor(True), 2)
 x.clone().unfold(1,2,2).uniform_(0,0)
 """
 
+# Two dtypes meet in an einsum where no matrices are multiplied: also where the dimensions to sum over have one element.
+EINSUMS = """
+m.einsum('ijk,lkj->il', m.ones(1,1,1), m.ones(1,1,1,dtype=m.int8))
+m.einsum('ij,jk->ik', m.ones(3,1), m.ones(1,2,dtype=m.int64))
+m.einsum('ij,jk->ik', m.ones(3,1,dtype=m.bool), m.ones(1,2,dtype=m.int8))
+m.einsum('ij,j->i', m.ones(1,3), m.ones(1,dtype=m.float16))
+m.einsum('ij,jk->ik', x, m.ones(3,2,dtype=m.float64))
+m.einsum('i,j->ij', x[0], m.ones(2,dtype=m.int8))
+"""
+
 # Integers in layers and losses: computed where PyTorch computes, refused where it refuses.
 INTEGERS = """
 m.avg_pool1d(i[None], 2)
@@ -197,6 +207,7 @@ F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None], m.on
 F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None], m.ones(2, 2) > 0, is_causal=True)
 m.signal.windows.hann(m.tensor(1.0)).shape
 m.signal.windows.kaiser(m.tensor(0.0)).shape
+m.signal.windows.kaiser(3, beta=m.tensor(2.0, dtype=m.bfloat16))
 m.signal.windows.bartlett(m.tensor(2.0)).shape
 """
 
@@ -216,6 +227,11 @@ def test_draws(call: str) -> None:
 @pytest.mark.filterwarnings("ignore")  # those of PyTorch
 @pytest.mark.parametrize("call", PRODUCTS_OF_INTEGERS.strip().splitlines())
 def test_products_of_integers(call: str) -> None:
+    check(call)
+
+
+@pytest.mark.parametrize("call", EINSUMS.strip().splitlines())
+def test_einsums_of_two_dtypes(call: str) -> None:
     check(call)
 
 

@@ -79,6 +79,14 @@ class Term:
         sizes, split = self.shape, len(batch) + len(rows)
         self.reshape([*sizes[: len(batch)], math.prod(sizes[len(batch) : split]), math.prod(sizes[split:])])
 
+    def drop(self, labels: set[Label]) -> None:
+        """Sum over those of these labels that the term has; a dimension of one element is only left out."""
+        ones = [x for x in self.labels if x in labels and self.size(x) == 1]
+        if ones:
+            places = tuple(self.labels.index(x) for x in ones)
+            self.change(Tensor.squeeze, (places,), [x for x in self.labels if x not in ones])
+        self.sum_over(labels)
+
     def sum_over(self, labels: set[Label]) -> None:
         """Sum over those of these labels that the term has."""
         dims = tuple(i for i, x in enumerate(self.labels) if x in labels)
@@ -220,9 +228,9 @@ def _contract(plan: Plan, a: Term, b: Term, needed: set[Label]) -> Term:
     """Multiply the first two terms, and sum over the labels that no other term needs."""
     a.place, b.place = 0, 1
     done = {x for x in (*a.labels, *b.labels) if x not in needed}
-    alone = {x for x in done if a.size(x) != b.size(x)}  # in one of them only, or of length one in the other
-    a.sum_over(alone)
-    b.sum_over(alone)
+    alone = {x for x in done if a.size(x) != b.size(x) or a.size(x) == 1}  # longer than one in one of them at most
+    a.drop(alone)
+    b.drop(alone)
     shared = [x for x in a.labels if x in b.labels]
     batch, inner = [x for x in shared if x in needed], [x for x in shared if x not in needed]
     rows, columns = [x for x in a.labels if x not in shared], [x for x in b.labels if x not in shared]

@@ -194,5 +194,6 @@ def kaiser(
     if beta < 0:
         raise ArgumentError(f"kaiser: beta must be non-negative, got: {beta} instead.")
     points, span = _points("kaiser", M, sym)
+    beta = float(beta)  # of a tensor too, whose dtype NumPy may lack
     values = np.i0(beta * np.sqrt(np.clip(1 - (2 * points / span - 1) ** 2, 0, None))) / np.i0(beta)
     return _window("kaiser", values, dtype, layout, device, requires_grad)

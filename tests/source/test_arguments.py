@@ -80,6 +80,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "utils.checkpoint.checkpoint": "use_reentrant determinism_check debug",
     },
     "given to all of a kind, and needed by the others": {
+        "nn.rotary.Unrotated.*": "start padding positions_BT",
         "sentence_transformers.losses.*.compute_loss_from_embeddings": "labels",
         "transformers.trainer_*.*Callback.on_*": "args state control kwargs",
         "transformers.trainer_models.embedding_noise.add": "inputs",

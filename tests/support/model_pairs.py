@@ -89,6 +89,23 @@ YARN = {
     "mscale_all_dim": 0.3,
     "truncate": False,
 }
+FACTORS = {"embedding_multiplier": 3.0, "residual_multiplier": 0.4, "attention_multiplier": 0.2, "logits_scaling": 2.0}
+NEOX_SIZES = {name: value for name, value in LLAMA_SIZES.items() if name != "num_key_value_heads"}
+NEOX_SIZES["rope_parameters"] = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
+OPT_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "ffn_dim": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 64,
+    "word_embed_proj_dim": 32,
+    "dropout": 0.0,
+    "init_std": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+    "pad_token_id": None,
+}
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24}
 # transformers class and config sizes
@@ -186,6 +203,72 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | {"alibi": True, "multi_query": False, "parallel_attn": False, "bias": True}
         | {"num_attention_heads": 6, "hidden_size": 36},
     ),
+    "smollm3": ("SmolLM3ForCausalLM", LLAMA_SIZES | {"no_rope_layers": [1, 0, 1], "attention_bias": True}),
+    "granite": ("GraniteForCausalLM", LLAMA_SIZES | FACTORS | {"mlp_bias": True}),
+    "granite 4": (
+        "GraniteMoeHybridForCausalLM",
+        LLAMA_SIZES
+        | FACTORS
+        | {"num_local_experts": 0, "shared_intermediate_size": 40, "layer_types": ["full_attention"] * 3}
+        | {"mamba_n_heads": 2, "mamba_d_head": 32},
+    ),
+    "olmo": ("OlmoForCausalLM", LLAMA_SIZES | {"clip_qkv": 0.5}),
+    "olmo2": ("Olmo2ForCausalLM", LLAMA_SIZES),
+    "olmo3": (
+        "Olmo3ForCausalLM",
+        LLAMA_SIZES
+        | {"sliding_window": 7, "num_hidden_layers": 4}
+        | {
+            "rope_parameters": {
+                "full_attention": LLAMA3,
+                "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+            }
+        },
+    ),
+    "ministral": (
+        "MinistralForCausalLM",
+        LLAMA_SIZES
+        | {"sliding_window": 7, "head_dim": 12}
+        | {"layer_types": ["sliding_attention", "full_attention", "sliding_attention"]},
+    ),
+    "ministral3": (
+        "Ministral3ForCausalLM",
+        LLAMA_SIZES
+        | {"head_dim": 12}
+        | {
+            "rope_parameters": YARN
+            | {"llama_4_scaling_beta": 0.5, "original_max_position_embeddings": 16, "truncate": True}
+        },
+    ),
+    "phi": ("PhiForCausalLM", LLAMA_SIZES | {"qk_layernorm": True}),
+    "starcoder2": ("Starcoder2ForCausalLM", LLAMA_SIZES | {"sliding_window": 7}),
+    "stablelm": ("StableLmForCausalLM", LLAMA_SIZES | {"use_qkv_bias": True, "qk_layernorm": True}),
+    "stablelm, parallel": ("StableLmForCausalLM", LLAMA_SIZES | {"use_parallel_residual": True}),
+    "ernie 4.5": ("Ernie4_5ForCausalLM", LLAMA_SIZES | {"head_dim": 12, "use_bias": True}),
+    "seed oss": (
+        "SeedOssForCausalLM",
+        LLAMA_SIZES | {"head_dim": 12, "attention_out_bias": True, "residual_dropout": 0.0, "attention_dropout": 0.0},
+    ),
+    "hunyuan": (
+        "HunYuanDenseV1ForCausalLM",
+        LLAMA_SIZES
+        | {
+            "head_dim": 12,
+            "rope_parameters": {"rope_type": "dynamic", "factor": 1.0, "alpha": 50.0, "rope_theta": 100.0},
+        },
+    ),
+    "glm": ("GlmForCausalLM", LLAMA_SIZES | {"head_dim": 12, "rms_norm_eps": 1e-4}),
+    "glm 4": ("Glm4ForCausalLM", LLAMA_SIZES | {"head_dim": 16, "attention_bias": False}),
+    "cohere": ("CohereForCausalLM", LLAMA_SIZES | {"use_qk_norm": True, "logit_scale": 0.5}),
+    "cohere2": ("Cohere2ForCausalLM", LLAMA_SIZES | {"sliding_window": 7, "num_hidden_layers": 4}),
+    "exaone4": ("Exaone4ForCausalLM", LLAMA_SIZES | {"sliding_window": 7, "sliding_window_pattern": 2}),
+    "nanochat": ("NanoChatForCausalLM", LLAMA_SIZES | {"final_logit_softcapping": 3.0}),
+    "helium": ("HeliumForCausalLM", LLAMA_SIZES | {"head_dim": 8}),
+    "arcee": ("ArceeForCausalLM", LLAMA_SIZES | {"attention_bias": True}),
+    "gpt-neox": ("GPTNeoXForCausalLM", NEOX_SIZES | {"attention_bias": False}),
+    "gpt-neox, in sequence": ("GPTNeoXForCausalLM", NEOX_SIZES | {"use_parallel_residual": False}),
+    "opt": ("OPTForCausalLM", OPT_SIZES | {"word_embed_proj_dim": 20}),
+    "opt, norms after": ("OPTForCausalLM", OPT_SIZES | {"do_layer_norm_before": False}),
     "llama, dynamic": (
         "LlamaForCausalLM",
         LLAMA_SIZES

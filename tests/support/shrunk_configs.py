@@ -56,6 +56,8 @@ def _shrink_widths(small: dict[str, Any], entries: dict[str, Any]) -> None:
         if name in small and heads:
             small[name] = many * HEAD if head is None or head * heads == entries[name] else many * HEAD + HEAD
     small |= {name: HEAD for name in ("head_dim", "d_kv") if small.get(name)}
+    if small.get("partial_rotary_factor", 1) < 1:
+        small["partial_rotary_factor"] = 0.5  # an even number of elements of a narrow head
 
 
 def _shrink_layers(small: dict[str, Any], entries: dict[str, Any]) -> None:

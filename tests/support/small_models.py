@@ -47,6 +47,30 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},
     "Gemma3": DECODER | {"model_type": "gemma3_text", "head_dim": 4},
+    "SmolLM3": DECODER | {"model_type": "smollm3"},
+    "Granite": DECODER | {"model_type": "granite"},
+    "GraniteMoeHybrid": DECODER | {"model_type": "granitemoehybrid", "num_local_experts": 0},
+    "Olmo": DECODER | {"model_type": "olmo"},
+    "Olmo2": DECODER | {"model_type": "olmo2"},
+    "Olmo3": DECODER | {"model_type": "olmo3"},
+    "Ministral": DECODER | {"model_type": "ministral"},
+    "Ministral3": DECODER | {"model_type": "ministral3", "head_dim": 4},
+    "Phi": DECODER | {"model_type": "phi"},
+    "Starcoder2": DECODER | {"model_type": "starcoder2"},
+    "StableLm": DECODER | {"model_type": "stablelm", "partial_rotary_factor": 0.5},
+    "Ernie4_5": DECODER | {"model_type": "ernie4_5", "head_dim": 4},
+    "SeedOss": DECODER | {"model_type": "seed_oss", "head_dim": 4},
+    "HunYuanDenseV1": DECODER | {"model_type": "hunyuan_v1_dense"},
+    "Glm": DECODER | {"model_type": "glm", "head_dim": 4},
+    "Glm4": DECODER | {"model_type": "glm4", "head_dim": 4},
+    "Cohere": DECODER | {"model_type": "cohere"},
+    "Cohere2": DECODER | {"model_type": "cohere2"},
+    "Exaone4": DECODER | {"model_type": "exaone4"},
+    "NanoChat": DECODER | {"model_type": "nanochat"},
+    "Helium": DECODER | {"model_type": "helium", "head_dim": 4},
+    "Arcee": DECODER | {"model_type": "arcee"},
+    "GPTNeoX": DECODER | {"model_type": "gpt_neox", "rotary_pct": 0.5},
+    "OPT": ENCODER | {"model_type": "opt", "ffn_dim": 12, "word_embed_proj_dim": 6},
     "Falcon": {"model_type": "falcon", "alibi": True, "new_decoder_architecture": True, "num_kv_heads": 1} | ENCODER,
     "T5ForConditionalGeneration": {"model_type": "t5", "is_encoder_decoder": True, "vocab_size": 20, "d_model": 8}
     | {"d_kv": 4, "d_ff": 12, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2},
@@ -55,4 +79,5 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Whisper": {"model_type": "whisper"} | asdict(small_config(260 + OTHER_SPECIALS)),
 }
 ENTRIES["Whisper"]["init_std"] = ENTRIES["Whisper"].pop("initializer_range")
-del ENTRIES["Falcon"]["intermediate_size"]
+for name in ("Falcon", "OPT"):
+    del ENTRIES[name]["intermediate_size"]

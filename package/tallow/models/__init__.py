@@ -28,9 +28,14 @@ RELATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 # For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
-    **dict.fromkeys(("Falcon", "GPT2", "Llama", "Mistral", "Qwen2", "Qwen3"), (*LABELS, "ForQuestionAnswering")),
-    **dict.fromkeys(("Gemma", "Gemma2", "Phi3"), LABELS),
-    **dict.fromkeys(("Mixtral", "Qwen2Moe", "Qwen3Moe"), ("Model", *LABELS[1:], "ForQuestionAnswering")),
+    **dict.fromkeys(("Falcon", "GPT2", "GPTNeoX", "Llama", "Mistral", "Mixtral"), (*LABELS, "ForQuestionAnswering")),
+    **dict.fromkeys(("Qwen2", "Qwen2Moe", "Qwen3", "Qwen3Moe"), (*LABELS, "ForQuestionAnswering")),
+    **dict.fromkeys(("Arcee", "Exaone4", "Ministral", "Ministral3"), (*LABELS, "ForQuestionAnswering")),
+    **dict.fromkeys(("SeedOss", "SmolLM3"), (*LABELS, "ForQuestionAnswering")),
+    **dict.fromkeys(("Gemma", "Gemma2", "Glm", "Glm4", "Helium", "Phi", "Phi3", "StableLm", "Starcoder2"), LABELS),
+    **dict.fromkeys(("HunYuanDenseV1", "Olmo", "Olmo2", "Olmo3"), ("Model", "ForSequenceClassification")),
+    "OPT": ("Model", "ForSequenceClassification", "ForQuestionAnswering"),
+    **dict.fromkeys(("Cohere", "Cohere2", "Ernie4_5", "Granite", "GraniteMoeHybrid", "NanoChat"), ("Model",)),
     **dict.fromkeys(("Lfm2", "Lfm2Moe", "Olmoe"), ("Model",)),
     "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
 }
@@ -39,32 +44,50 @@ PAIR_HEADS = {
     "Bart": ("ForSequenceClassification", "ForQuestionAnswering"),
     "T5": ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"),
 }
-# Classes that follow by rule from others: choices among texts, heads of decoders with experts and of BERT's relatives.
+# Classes that follow by rule from others: choices among texts, heads of decoders and of BERT's relatives.
 DERIVED = (
     *(name + CHOICE for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
-    *(name + head for name in ("Mixtral", "Qwen2Moe", "Qwen3Moe") for head in DECODER_HEADS[name][1:]),
+    *(name + head for name, heads in DECODER_HEADS.items() for head in heads[1:]),
     *(name + head for name, (heads, own) in RELATIVES.items() for head in heads if head not in own),
 )
 
 
 def _decoders(*names: str) -> tuple[str, ...]:
-    return tuple(name + part for name in names for part in ("", "Config", *DECODER_HEADS[name]))
+    return tuple(name + part for name in names for part in ("", "Config", DECODER_HEADS[name][0]))
 
 
 _CLASSES = {
     "auto": ("AutoModel",),
     "whisper": ("Whisper", "WhisperConfig"),
+    "decoders.arcee": _decoders("Arcee"),
+    "decoders.cohere": _decoders("Cohere", "Cohere2"),
+    "decoders.ernie4_5": _decoders("Ernie4_5"),
+    "decoders.exaone4": _decoders("Exaone4"),
     "decoders.falcon": _decoders("Falcon"),
     "decoders.gemma": _decoders("Gemma"),
     "decoders.gemma2": _decoders("Gemma2"),
     "decoders.gemma3": _decoders("Gemma3"),
+    "decoders.glm": _decoders("Glm", "Glm4"),
     "decoders.gpt2": _decoders("GPT2"),
+    "decoders.gpt_neox": _decoders("GPTNeoX"),
+    "decoders.granite": _decoders("Granite", "GraniteMoeHybrid"),
+    "decoders.helium": _decoders("Helium"),
+    "decoders.hunyuan": _decoders("HunYuanDenseV1"),
     "decoders.lfm2": _decoders("Lfm2"),
     "decoders.lfm2_moe": _decoders("Lfm2Moe"),
     "decoders.llama": _decoders("Llama"),
     "decoders.mistral": _decoders("Mistral"),
     "decoders.mixtral": _decoders("Mixtral"),
+    "decoders.ministral": _decoders("Ministral", "Ministral3"),
+    "decoders.nanochat": _decoders("NanoChat"),
+    "decoders.olmo": _decoders("Olmo", "Olmo2", "Olmo3"),
     "decoders.olmoe": _decoders("Olmoe"),
+    "decoders.opt": _decoders("OPT"),
+    "decoders.phi": _decoders("Phi"),
+    "decoders.seed_oss": _decoders("SeedOss"),
+    "decoders.smollm3": _decoders("SmolLM3"),
+    "decoders.stablelm": _decoders("StableLm"),
+    "decoders.starcoder2": _decoders("Starcoder2"),
     "decoders.phi3": _decoders("Phi3"),
     "decoders.qwen": _decoders("Qwen2", "Qwen3"),
     "decoders.qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),

@@ -69,6 +69,7 @@ class CausalLM(TextGeneration, DecoderHead):
     """
 
     cache_class: ClassVar[type[FusedCache]] = FusedCache
+    head_bias: ClassVar[bool] = False
     fused_pattern: ClassVar[Pattern | None] = None  # the modules that fused blocks replace; None: there are none
 
     def __init__(self, config: Any, device: Any = None, dtype: Any = None) -> None:
@@ -80,7 +81,7 @@ class CausalLM(TextGeneration, DecoderHead):
         super().__init__(config, device, dtype)
         vocabulary, width = self.base_model.token_embedding.weight.shape
         # With tied embeddings the head is the weight of the embedding.
-        self.lm_head = None if config.tie_word_embeddings else Linear(width, vocabulary, False, device, dtype)
+        self.lm_head = None if config.tie_word_embeddings else Linear(width, vocabulary, self.head_bias, device, dtype)
         self.reset_parameters()
 
     @property
@@ -260,9 +261,9 @@ class CausalLM(TextGeneration, DecoderHead):
         print(explanation(title, self._decoding_reports(cache), block_notes(self)))
 
     def _decoding_reports(self, cache: FusedCache) -> list[LayerReport]:
-        children = self.base_model.named_children()
-        lists = [(name, module) for name, module in children if isinstance(module, ModuleList)]
-        layers = {f"{self.base_model_prefix}.{name}.{i}": layer for name, each in lists for i, layer in enumerate(each)}
+        modules = self.named_modules()
+        path, blocks = next((name, module) for name, module in modules if isinstance(module, ModuleList))
+        layers = {f"{path}.{i}": layer for i, layer in enumerate(blocks)}
         if cache.decoder is None or self.fused_pattern is None:
             return [LayerReport(name, reason=self._without_blocks) for name in layers]
         step = cache.decoder.step(cache)

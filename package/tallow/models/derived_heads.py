@@ -1,7 +1,7 @@
 """Heads that follow by rule from other classes of a family; each class is made at its first use.
 
     BertForMultipleChoice, ...           the family's classifier of texts with one logit, the score of a text
-    MixtralForTokenClassification, ...   the heads that all decoders share, over a model with experts
+    MistralForTokenClassification, ...   the heads that all decoders share
     MPNetForTokenClassification, ...     BERT's or RoBERTa's heads, over a relative of BERT
 
 Source:  names as in transformers
@@ -21,7 +21,10 @@ from tallow.models.decoders.decoder_heads import (
 )
 from tallow.models.encoders.bert import BertForSequenceClassification, BertPretrainedModel
 
-PREFIXES = {"Qwen3MoeForQuestionAnswering": "transformer"}  # where checkpoints have another name than the family's
+# Families whose checkpoints have other names than the rest: of the decoder in the head for answers, and of the last
+# layer of the head for tokens.
+TRANSFORMER = ("Arcee", "Exaone4", "Llama", "Ministral", "Qwen2", "Qwen3", "Qwen3Moe", "SeedOss", "SmolLM3")
+CLASSIFIER = ("Falcon", "GPT2", "GPTNeoX")
 DECODERS: dict[str, type] = {
     "ForSequenceClassification": DecoderForSequenceClassification,
     "ForTokenClassification": DecoderForTokenClassification,
@@ -57,8 +60,10 @@ def _made(name: str) -> type:
         return type(name, (base.__bases__[0], shared), contents)
     kind = DECODERS[head]
     contents |= {"__doc__": f"{kind.__doc__}", "model_class": base}
-    if name in PREFIXES:
-        contents["base_model_prefix"] = PREFIXES[name]
+    if head == "ForQuestionAnswering" and family in TRANSFORMER:
+        contents["base_model_prefix"] = "transformer"
+    if head == "ForTokenClassification" and family in CLASSIFIER:
+        contents["classifier_name"] = "classifier"
     return type(name, (kind,), contents)
 
 

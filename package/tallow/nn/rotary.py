@@ -38,6 +38,8 @@ class RotaryEmbedding(Module):
         interleaved: pairs (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face checkpoints.
         scaling: a config's `rope_scaling`; see `tallow.nn.rope_scaling.frequencies`.
         context: the context that the model was trained with, a config's `max_position_embeddings`.
+        absolute: what follows depends on the positions themselves, not only on the distance of two: the text of each
+            row begins at position 0, after its padding.
 
     Source:  Su et al. 2021, arXiv:2104.09864
     """
@@ -50,6 +52,7 @@ class RotaryEmbedding(Module):
         interleaved: bool = False,
         scaling: Mapping[str, Any] | None = None,
         context: int | None = None,
+        absolute: bool = False,
     ) -> None:
         super().__init__()
         if head_dim < 2 or head_dim % 2:
@@ -59,6 +62,7 @@ class RotaryEmbedding(Module):
         self.interleaved = interleaved
         self.scaling = scaling
         self.context = context
+        self.absolute = absolute
         rope_scaling.frequencies(head_dim, base, scaling, context)  # raises for an unsupported scaling
         self.amplitude = rope_scaling.amplitude(scaling, context)
         self._tables: dict[devices.device, Tables] = {}
@@ -113,7 +117,7 @@ class RotaryEmbedding(Module):
         if x_BHTK.shape[-1] != self.head_dim:
             rotated, rest = x_BHTK[..., : self.head_dim], x_BHTK[..., self.head_dim :]
             return apply(cat, [self.forward(rotated, start, padding), rest], -1)
-        if padding is None or rope_scaling.unscaled_length(self.scaling, self.context) is None:
+        if padding is None or not (self.absolute or rope_scaling.unscaled_length(self.scaling, self.context)):
             return apply(rotary, x_BHTK, cos[start:], sin[start:], interleaved=self.interleaved)
         positions_BT = np.maximum(np.arange(start, start + x_BHTK.shape[2]) - padding[:, None], 0)
         index = devices.move(positions_BT.reshape(-1), x_BHTK.device)
@@ -140,3 +144,24 @@ class RotaryEmbedding(Module):
 
     def extra_repr(self) -> str:
         return f"{self.head_dim}, base={self.base}, interleaved={self.interleaved}"
+
+
+class Unrotated(RotaryEmbedding):
+    """Takes the place of a RotaryEmbedding in layers whose queries and keys do not depend on positions.
+
+    Args:    head_dim: as RotaryEmbedding
+    Source:  Kazemnejad et al. 2023, arXiv:2305.19466
+    """
+
+    def __init__(self, head_dim: int) -> None:
+        super().__init__(head_dim)
+
+    def _rows(self, positions_N: npt.NDArray[np.int64], scaled: int) -> tuple[Array, Array]:
+        shape = len(positions_N), self.head_dim // 2
+        return np.ones(shape, np.float32), np.zeros(shape, np.float32)
+
+    def forward(self, x_BHTK: Tensor, start: int = 0, padding: npt.NDArray[np.int64] | None = None) -> Tensor:
+        return x_BHTK
+
+    def rotate_at(self, x_BHTK: Tensor, positions_BT: npt.NDArray[np.int64]) -> Tensor:
+        return x_BHTK

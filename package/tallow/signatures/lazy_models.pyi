@@ -4,6 +4,12 @@ from tallow.models.encoders.albert import AlbertConfig as AlbertConfig
 from tallow.models.encoders.albert import AlbertForMaskedLM as AlbertForMaskedLM
 from tallow.models.encoders.albert import AlbertPretrainedModel as _AlbertPretrainedModel
 from tallow.models.encoders.albert import AlbertModel as AlbertModel
+from tallow.models.decoders.arcee import Arcee as Arcee
+from tallow.models.decoders.arcee import ArceeConfig as ArceeConfig
+from tallow.models.decoders.decoder_heads import DecoderForQuestionAnswering as _DecoderForQuestionAnswering
+from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification as _DecoderForSequenceClassification
+from tallow.models.decoders.decoder_heads import DecoderForTokenClassification as _DecoderForTokenClassification
+from tallow.models.decoders.arcee import ArceeModel as ArceeModel
 from tallow.models.auto import AutoModel as AutoModel
 from tallow.models.seq2seq.bart import BartConfig as BartConfig
 from tallow.models.seq2seq.bart import BartForConditionalGeneration as BartForConditionalGeneration
@@ -27,6 +33,12 @@ from tallow.models.vision.clip import CLIPTextModelWithProjection as CLIPTextMod
 from tallow.models.vision.clip import CLIPVisionConfig as CLIPVisionConfig
 from tallow.models.vision.clip import CLIPVisionModel as CLIPVisionModel
 from tallow.models.vision.clip import CLIPVisionModelWithProjection as CLIPVisionModelWithProjection
+from tallow.models.decoders.cohere import Cohere as Cohere
+from tallow.models.decoders.cohere import Cohere2 as Cohere2
+from tallow.models.decoders.cohere import Cohere2Config as Cohere2Config
+from tallow.models.decoders.cohere import Cohere2Model as Cohere2Model
+from tallow.models.decoders.cohere import CohereConfig as CohereConfig
+from tallow.models.decoders.cohere import CohereModel as CohereModel
 from tallow.models.vision.dinov2 import Dinov2Config as Dinov2Config
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification as Dinov2ForImageClassification
 from tallow.models.vision.dinov2 import Dinov2Model as Dinov2Model
@@ -43,35 +55,51 @@ from tallow.models.encoders.electra import ElectraForPreTraining as ElectraForPr
 from tallow.models.encoders.electra import ElectraPretrainedModel as _ElectraPretrainedModel
 from tallow.models.encoders.electra import ElectraForSequenceClassification as ElectraForSequenceClassification
 from tallow.models.encoders.electra import ElectraModel as ElectraModel
+from tallow.models.decoders.ernie4_5 import Ernie4_5 as Ernie4_5
+from tallow.models.decoders.ernie4_5 import Ernie4_5Config as Ernie4_5Config
+from tallow.models.decoders.ernie4_5 import Ernie4_5Model as Ernie4_5Model
 from tallow.models.encoders.ernie import ErnieConfig as ErnieConfig
 from tallow.models.encoders.ernie import ErniePretrainedModel as _ErniePretrainedModel
 from tallow.models.encoders.ernie import ErnieModel as ErnieModel
+from tallow.models.decoders.exaone4 import Exaone4 as Exaone4
+from tallow.models.decoders.exaone4 import Exaone4Config as Exaone4Config
+from tallow.models.decoders.exaone4 import Exaone4Model as Exaone4Model
 from tallow.models.decoders.falcon import Falcon as Falcon
 from tallow.models.decoders.falcon import FalconConfig as FalconConfig
-from tallow.models.decoders.falcon import FalconForQuestionAnswering as FalconForQuestionAnswering
-from tallow.models.decoders.falcon import FalconForSequenceClassification as FalconForSequenceClassification
-from tallow.models.decoders.falcon import FalconForTokenClassification as FalconForTokenClassification
 from tallow.models.decoders.falcon import FalconModel as FalconModel
 from tallow.models.decoders.gpt2 import GPT2 as GPT2
 from tallow.models.decoders.gpt2 import GPT2Config as GPT2Config
-from tallow.models.decoders.gpt2 import GPT2ForQuestionAnswering as GPT2ForQuestionAnswering
-from tallow.models.decoders.gpt2 import GPT2ForSequenceClassification as GPT2ForSequenceClassification
-from tallow.models.decoders.gpt2 import GPT2ForTokenClassification as GPT2ForTokenClassification
 from tallow.models.decoders.gpt2 import GPT2Model as GPT2Model
+from tallow.models.decoders.gpt_neox import GPTNeoX as GPTNeoX
+from tallow.models.decoders.gpt_neox import GPTNeoXConfig as GPTNeoXConfig
+from tallow.models.decoders.gpt_neox import GPTNeoXModel as GPTNeoXModel
 from tallow.models.decoders.gemma import Gemma as Gemma
 from tallow.models.decoders.gemma2 import Gemma2 as Gemma2
 from tallow.models.decoders.gemma2 import Gemma2Config as Gemma2Config
-from tallow.models.decoders.gemma2 import Gemma2ForSequenceClassification as Gemma2ForSequenceClassification
-from tallow.models.decoders.gemma2 import Gemma2ForTokenClassification as Gemma2ForTokenClassification
 from tallow.models.decoders.gemma2 import Gemma2Model as Gemma2Model
 from tallow.models.decoders.gemma3 import Gemma3 as Gemma3
 from tallow.models.decoders.gemma3 import Gemma3Config as Gemma3Config
-from tallow.models.decoders.gemma3 import Gemma3TextForSequenceClassification as Gemma3TextForSequenceClassification
 from tallow.models.decoders.gemma3 import Gemma3TextModel as Gemma3TextModel
 from tallow.models.decoders.gemma import GemmaConfig as GemmaConfig
-from tallow.models.decoders.gemma import GemmaForSequenceClassification as GemmaForSequenceClassification
-from tallow.models.decoders.gemma import GemmaForTokenClassification as GemmaForTokenClassification
 from tallow.models.decoders.gemma import GemmaModel as GemmaModel
+from tallow.models.decoders.glm import Glm as Glm
+from tallow.models.decoders.glm import Glm4 as Glm4
+from tallow.models.decoders.glm import Glm4Config as Glm4Config
+from tallow.models.decoders.glm import Glm4Model as Glm4Model
+from tallow.models.decoders.glm import GlmConfig as GlmConfig
+from tallow.models.decoders.glm import GlmModel as GlmModel
+from tallow.models.decoders.granite import Granite as Granite
+from tallow.models.decoders.granite import GraniteConfig as GraniteConfig
+from tallow.models.decoders.granite import GraniteModel as GraniteModel
+from tallow.models.decoders.granite import GraniteMoeHybrid as GraniteMoeHybrid
+from tallow.models.decoders.granite import GraniteMoeHybridConfig as GraniteMoeHybridConfig
+from tallow.models.decoders.granite import GraniteMoeHybridModel as GraniteMoeHybridModel
+from tallow.models.decoders.helium import Helium as Helium
+from tallow.models.decoders.helium import HeliumConfig as HeliumConfig
+from tallow.models.decoders.helium import HeliumModel as HeliumModel
+from tallow.models.decoders.hunyuan import HunYuanDenseV1 as HunYuanDenseV1
+from tallow.models.decoders.hunyuan import HunYuanDenseV1Config as HunYuanDenseV1Config
+from tallow.models.decoders.hunyuan import HunYuanDenseV1Model as HunYuanDenseV1Model
 from tallow.models.vision.images import ImageClassifier as ImageClassifier
 from tallow.models.vision.images import ImageEncoder as ImageEncoder
 from tallow.models.vision.image_processor import ImageProcessor as ImageProcessor
@@ -82,27 +110,24 @@ from tallow.models.decoders.lfm2_moe import Lfm2Moe as Lfm2Moe
 from tallow.models.decoders.lfm2_moe import Lfm2MoeConfig as Lfm2MoeConfig
 from tallow.models.decoders.lfm2_moe import Lfm2MoeModel as Lfm2MoeModel
 from tallow.models.decoders.llama import Llama as Llama
-from tallow.models.decoders.llama import LlamaConfig as LlamaConfig
-from tallow.models.decoders.llama import LlamaForQuestionAnswering as LlamaForQuestionAnswering
-from tallow.models.decoders.llama import LlamaForSequenceClassification as LlamaForSequenceClassification
-from tallow.models.decoders.llama import LlamaForTokenClassification as LlamaForTokenClassification
+from tallow.models.decoders.llama_config import LlamaConfig as LlamaConfig
 from tallow.models.decoders.llama import LlamaModel as LlamaModel
 from tallow.models.encoders.mpnet import MPNetConfig as MPNetConfig
 from tallow.models.encoders.mpnet import MPNetPretrainedModel as _MPNetPretrainedModel
 from tallow.models.encoders.mpnet import MPNetModel as MPNetModel
 from tallow.models.seq2seq.marian import MarianConfig as MarianConfig
 from tallow.models.seq2seq.marian import MarianMTModel as MarianMTModel
+from tallow.models.decoders.ministral import Ministral as Ministral
+from tallow.models.decoders.ministral import Ministral3 as Ministral3
+from tallow.models.decoders.ministral import Ministral3Config as Ministral3Config
+from tallow.models.decoders.ministral import Ministral3Model as Ministral3Model
+from tallow.models.decoders.ministral import MinistralConfig as MinistralConfig
+from tallow.models.decoders.ministral import MinistralModel as MinistralModel
 from tallow.models.decoders.mistral import Mistral as Mistral
 from tallow.models.decoders.mistral import MistralConfig as MistralConfig
-from tallow.models.decoders.mistral import MistralForQuestionAnswering as MistralForQuestionAnswering
-from tallow.models.decoders.mistral import MistralForSequenceClassification as MistralForSequenceClassification
-from tallow.models.decoders.mistral import MistralForTokenClassification as MistralForTokenClassification
 from tallow.models.decoders.mistral import MistralModel as MistralModel
 from tallow.models.decoders.mixtral import Mixtral as Mixtral
 from tallow.models.decoders.mixtral import MixtralConfig as MixtralConfig
-from tallow.models.decoders.decoder_heads import DecoderForQuestionAnswering as _DecoderForQuestionAnswering
-from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification as _DecoderForSequenceClassification
-from tallow.models.decoders.decoder_heads import DecoderForTokenClassification as _DecoderForTokenClassification
 from tallow.models.decoders.mixtral import MixtralModel as MixtralModel
 from tallow.models.encoders.modernbert import ModernBertConfig as ModernBertConfig
 from tallow.models.encoders.modernbert import ModernBertForMaskedLM as ModernBertForMaskedLM
@@ -111,28 +136,38 @@ from tallow.models.encoders.modernbert import ModernBertForQuestionAnswering as 
 from tallow.models.encoders.modernbert import ModernBertForSequenceClassification as ModernBertForSequenceClassification
 from tallow.models.encoders.modernbert import ModernBertForTokenClassification as ModernBertForTokenClassification
 from tallow.models.encoders.modernbert import ModernBertModel as ModernBertModel
+from tallow.models.decoders.nanochat import NanoChat as NanoChat
+from tallow.models.decoders.nanochat import NanoChatConfig as NanoChatConfig
+from tallow.models.decoders.nanochat import NanoChatModel as NanoChatModel
+from tallow.models.decoders.opt import OPT as OPT
+from tallow.models.decoders.opt import OPTConfig as OPTConfig
+from tallow.models.decoders.opt import OPTModel as OPTModel
+from tallow.models.decoders.olmo import Olmo as Olmo
+from tallow.models.decoders.olmo import Olmo2 as Olmo2
+from tallow.models.decoders.olmo import Olmo2Config as Olmo2Config
+from tallow.models.decoders.olmo import Olmo2Model as Olmo2Model
+from tallow.models.decoders.olmo import Olmo3 as Olmo3
+from tallow.models.decoders.olmo import Olmo3Config as Olmo3Config
+from tallow.models.decoders.olmo import Olmo3Model as Olmo3Model
+from tallow.models.decoders.olmo import OlmoConfig as OlmoConfig
+from tallow.models.decoders.olmo import OlmoModel as OlmoModel
 from tallow.models.decoders.olmoe import Olmoe as Olmoe
 from tallow.models.decoders.olmoe import OlmoeConfig as OlmoeConfig
 from tallow.models.decoders.olmoe import OlmoeModel as OlmoeModel
+from tallow.models.decoders.phi import Phi as Phi
 from tallow.models.decoders.phi3 import Phi3 as Phi3
 from tallow.models.decoders.phi3 import Phi3Config as Phi3Config
-from tallow.models.decoders.phi3 import Phi3ForSequenceClassification as Phi3ForSequenceClassification
-from tallow.models.decoders.phi3 import Phi3ForTokenClassification as Phi3ForTokenClassification
 from tallow.models.decoders.phi3 import Phi3Model as Phi3Model
+from tallow.models.decoders.phi import PhiConfig as PhiConfig
+from tallow.models.decoders.phi import PhiModel as PhiModel
 from tallow.models.decoders.qwen import Qwen2 as Qwen2
 from tallow.models.decoders.qwen import Qwen2Config as Qwen2Config
-from tallow.models.decoders.qwen import Qwen2ForQuestionAnswering as Qwen2ForQuestionAnswering
-from tallow.models.decoders.qwen import Qwen2ForSequenceClassification as Qwen2ForSequenceClassification
-from tallow.models.decoders.qwen import Qwen2ForTokenClassification as Qwen2ForTokenClassification
 from tallow.models.decoders.qwen import Qwen2Model as Qwen2Model
 from tallow.models.decoders.qwen_moe import Qwen2Moe as Qwen2Moe
 from tallow.models.decoders.qwen_moe import Qwen2MoeConfig as Qwen2MoeConfig
 from tallow.models.decoders.qwen_moe import Qwen2MoeModel as Qwen2MoeModel
 from tallow.models.decoders.qwen import Qwen3 as Qwen3
 from tallow.models.decoders.qwen import Qwen3Config as Qwen3Config
-from tallow.models.decoders.qwen import Qwen3ForQuestionAnswering as Qwen3ForQuestionAnswering
-from tallow.models.decoders.qwen import Qwen3ForSequenceClassification as Qwen3ForSequenceClassification
-from tallow.models.decoders.qwen import Qwen3ForTokenClassification as Qwen3ForTokenClassification
 from tallow.models.decoders.qwen import Qwen3Model as Qwen3Model
 from tallow.models.decoders.qwen_moe import Qwen3Moe as Qwen3Moe
 from tallow.models.decoders.qwen_moe import Qwen3MoeConfig as Qwen3MoeConfig
@@ -145,8 +180,20 @@ from tallow.models.encoders.roberta import RobertaForQuestionAnswering as Robert
 from tallow.models.encoders.roberta import RobertaForSequenceClassification as RobertaForSequenceClassification
 from tallow.models.encoders.roberta import RobertaForTokenClassification as RobertaForTokenClassification
 from tallow.models.encoders.roberta import RobertaModel as RobertaModel
+from tallow.models.decoders.seed_oss import SeedOss as SeedOss
+from tallow.models.decoders.seed_oss import SeedOssConfig as SeedOssConfig
+from tallow.models.decoders.seed_oss import SeedOssModel as SeedOssModel
 from tallow.models.encoders.sentence import SentenceEncoder as SentenceEncoder
+from tallow.models.decoders.smollm3 import SmolLM3 as SmolLM3
+from tallow.models.decoders.smollm3 import SmolLM3Config as SmolLM3Config
+from tallow.models.decoders.smollm3 import SmolLM3Model as SmolLM3Model
 from tallow.models.encoders.sparse_encoder import SparseEncoder as SparseEncoder
+from tallow.models.decoders.stablelm import StableLm as StableLm
+from tallow.models.decoders.stablelm import StableLmConfig as StableLmConfig
+from tallow.models.decoders.stablelm import StableLmModel as StableLmModel
+from tallow.models.decoders.starcoder2 import Starcoder2 as Starcoder2
+from tallow.models.decoders.starcoder2 import Starcoder2Config as Starcoder2Config
+from tallow.models.decoders.starcoder2 import Starcoder2Model as Starcoder2Model
 from tallow.models.seq2seq.t5 import T5Config as T5Config
 from tallow.models.seq2seq.t5 import T5EncoderModel as T5EncoderModel
 from tallow.models.seq2seq.t5 import T5ForConditionalGeneration as T5ForConditionalGeneration
@@ -161,43 +208,61 @@ from tallow.models.whisper.model import Whisper as Whisper
 from tallow.models.whisper.model import WhisperConfig as WhisperConfig
 from tallow.models.whisper.sound_classifier import WhisperForAudioClassification as WhisperForAudioClassification
 from tallow.models.encoders import albert as albert
+from tallow.models.decoders import arcee as arcee
 from tallow.models import auto as auto
 from tallow.models.seq2seq import bart as bart
 from tallow.models.encoders import bert as bert
 from tallow.models.vision import clip as clip
+from tallow.models.decoders import cohere as cohere
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
 from tallow.models.encoders import electra as electra
 from tallow.models.encoders import ernie as ernie
+from tallow.models.decoders import ernie4_5 as ernie4_5
+from tallow.models.decoders import exaone4 as exaone4
 from tallow.models.decoders import falcon as falcon
 from tallow.models.decoders import gemma as gemma
 from tallow.models.decoders import gemma2 as gemma2
 from tallow.models.decoders import gemma3 as gemma3
 from tallow.models.gguf import export as gguf_export
 from tallow.models.gguf import models as gguf_models
+from tallow.models.decoders import glm as glm
 from tallow.models.built_in import glosses as glosses
 from tallow.models.decoders import gpt2 as gpt2
+from tallow.models.decoders import gpt_neox as gpt_neox
+from tallow.models.decoders import granite as granite
+from tallow.models.decoders import helium as helium
+from tallow.models.decoders import hunyuan as hunyuan
 from tallow.models.vision import image_processor as image_processor
 from tallow.models.vision import images as images
 from tallow.models.decoders import lfm2 as lfm2
 from tallow.models.decoders import lfm2_moe as lfm2_moe
 from tallow.models.decoders import llama as llama
 from tallow.models.seq2seq import marian as marian
+from tallow.models.decoders import ministral as ministral
 from tallow.models.decoders import mistral as mistral
 from tallow.models.decoders import mixtral as mixtral
 from tallow.models.encoders import modernbert as modernbert
 from tallow.models.encoders import mpnet as mpnet
+from tallow.models.decoders import nanochat as nanochat
+from tallow.models.decoders import olmo as olmo
 from tallow.models.decoders import olmoe as olmoe
+from tallow.models.decoders import opt as opt
 from tallow.models.seq2seq import pair_heads as pair_heads
+from tallow.models.decoders import phi as phi
 from tallow.models.decoders import phi3 as phi3
 from tallow.models.decoders import qwen as qwen
 from tallow.models.decoders import qwen_moe as qwen_moe
 from tallow.models.encoders import roberta as roberta
+from tallow.models.decoders import seed_oss as seed_oss
 from tallow.models.encoders import sentence as sentence
+from tallow.models.decoders import smollm3 as smollm3
 from tallow.models.whisper import sound_classifier as sound_classifier
 from tallow.models.encoders import sparse_encoder as sparse_encoder
 from tallow.models.built_in import spoken as spoken
+from tallow.models.decoders import stablelm as stablelm
+from tallow.models.decoders import starcoder2 as starcoder2
 from tallow.models.built_in import stories as stories
 from tallow.models.seq2seq import t5 as t5
 from tallow.models.encoders import text_classifier as text_classifier
@@ -208,6 +273,9 @@ class AlbertForMultipleChoice(_AlbertPretrainedModel): ...
 class AlbertForQuestionAnswering(_AlbertPretrainedModel): ...
 class AlbertForSequenceClassification(_AlbertPretrainedModel): ...
 class AlbertForTokenClassification(_AlbertPretrainedModel): ...
+class ArceeForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class ArceeForSequenceClassification(_DecoderForSequenceClassification): ...
+class ArceeForTokenClassification(_DecoderForTokenClassification): ...
 class BertForMultipleChoice(_BertForSequenceClassification): ...
 class DistilBertForMultipleChoice(_DistilBertForSequenceClassification): ...
 class ElectraForQuestionAnswering(_ElectraPretrainedModel): ...
@@ -217,22 +285,83 @@ class ErnieForMultipleChoice(_ErniePretrainedModel): ...
 class ErnieForQuestionAnswering(_ErniePretrainedModel): ...
 class ErnieForSequenceClassification(_ErniePretrainedModel): ...
 class ErnieForTokenClassification(_ErniePretrainedModel): ...
+class Exaone4ForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class Exaone4ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Exaone4ForTokenClassification(_DecoderForTokenClassification): ...
+class FalconForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class FalconForSequenceClassification(_DecoderForSequenceClassification): ...
+class FalconForTokenClassification(_DecoderForTokenClassification): ...
+class GPT2ForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class GPT2ForSequenceClassification(_DecoderForSequenceClassification): ...
+class GPT2ForTokenClassification(_DecoderForTokenClassification): ...
+class GPTNeoXForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class GPTNeoXForSequenceClassification(_DecoderForSequenceClassification): ...
+class GPTNeoXForTokenClassification(_DecoderForTokenClassification): ...
+class Gemma2ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Gemma2ForTokenClassification(_DecoderForTokenClassification): ...
+class Gemma3TextForSequenceClassification(_DecoderForSequenceClassification): ...
+class GemmaForSequenceClassification(_DecoderForSequenceClassification): ...
+class GemmaForTokenClassification(_DecoderForTokenClassification): ...
+class Glm4ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Glm4ForTokenClassification(_DecoderForTokenClassification): ...
+class GlmForSequenceClassification(_DecoderForSequenceClassification): ...
+class GlmForTokenClassification(_DecoderForTokenClassification): ...
+class HeliumForSequenceClassification(_DecoderForSequenceClassification): ...
+class HeliumForTokenClassification(_DecoderForTokenClassification): ...
+class HunYuanDenseV1ForSequenceClassification(_DecoderForSequenceClassification): ...
+class LlamaForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class LlamaForSequenceClassification(_DecoderForSequenceClassification): ...
+class LlamaForTokenClassification(_DecoderForTokenClassification): ...
 class MPNetForMaskedLM(_MPNetPretrainedModel): ...
 class MPNetForMultipleChoice(_MPNetPretrainedModel): ...
 class MPNetForQuestionAnswering(_MPNetPretrainedModel): ...
 class MPNetForSequenceClassification(_MPNetPretrainedModel): ...
 class MPNetForTokenClassification(_MPNetPretrainedModel): ...
+class Ministral3ForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class Ministral3ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Ministral3ForTokenClassification(_DecoderForTokenClassification): ...
+class MinistralForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class MinistralForSequenceClassification(_DecoderForSequenceClassification): ...
+class MinistralForTokenClassification(_DecoderForTokenClassification): ...
+class MistralForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class MistralForSequenceClassification(_DecoderForSequenceClassification): ...
+class MistralForTokenClassification(_DecoderForTokenClassification): ...
 class MixtralForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class MixtralForSequenceClassification(_DecoderForSequenceClassification): ...
 class MixtralForTokenClassification(_DecoderForTokenClassification): ...
 class ModernBertForMultipleChoice(_ModernBertForSequenceClassification): ...
+class OPTForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class OPTForSequenceClassification(_DecoderForSequenceClassification): ...
+class Olmo2ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Olmo3ForSequenceClassification(_DecoderForSequenceClassification): ...
+class OlmoForSequenceClassification(_DecoderForSequenceClassification): ...
+class Phi3ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Phi3ForTokenClassification(_DecoderForTokenClassification): ...
+class PhiForSequenceClassification(_DecoderForSequenceClassification): ...
+class PhiForTokenClassification(_DecoderForTokenClassification): ...
+class Qwen2ForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class Qwen2ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Qwen2ForTokenClassification(_DecoderForTokenClassification): ...
 class Qwen2MoeForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class Qwen2MoeForSequenceClassification(_DecoderForSequenceClassification): ...
 class Qwen2MoeForTokenClassification(_DecoderForTokenClassification): ...
+class Qwen3ForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class Qwen3ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Qwen3ForTokenClassification(_DecoderForTokenClassification): ...
 class Qwen3MoeForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class Qwen3MoeForSequenceClassification(_DecoderForSequenceClassification): ...
 class Qwen3MoeForTokenClassification(_DecoderForTokenClassification): ...
 class RobertaForMultipleChoice(_RobertaPretrainedModel): ...
+class SeedOssForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class SeedOssForSequenceClassification(_DecoderForSequenceClassification): ...
+class SeedOssForTokenClassification(_DecoderForTokenClassification): ...
+class SmolLM3ForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class SmolLM3ForSequenceClassification(_DecoderForSequenceClassification): ...
+class SmolLM3ForTokenClassification(_DecoderForTokenClassification): ...
+class StableLmForSequenceClassification(_DecoderForSequenceClassification): ...
+class StableLmForTokenClassification(_DecoderForTokenClassification): ...
+class Starcoder2ForSequenceClassification(_DecoderForSequenceClassification): ...
+class Starcoder2ForTokenClassification(_DecoderForTokenClassification): ...
 __all__ = [
     "AlbertConfig",
     "AlbertForMaskedLM",
@@ -241,6 +370,12 @@ __all__ = [
     "AlbertForSequenceClassification",
     "AlbertForTokenClassification",
     "AlbertModel",
+    "Arcee",
+    "ArceeConfig",
+    "ArceeForQuestionAnswering",
+    "ArceeForSequenceClassification",
+    "ArceeForTokenClassification",
+    "ArceeModel",
     "AutoModel",
     "BartConfig",
     "BartForConditionalGeneration",
@@ -264,6 +399,12 @@ __all__ = [
     "CLIPVisionConfig",
     "CLIPVisionModel",
     "CLIPVisionModelWithProjection",
+    "Cohere",
+    "Cohere2",
+    "Cohere2Config",
+    "Cohere2Model",
+    "CohereConfig",
+    "CohereModel",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -281,6 +422,9 @@ __all__ = [
     "ElectraForSequenceClassification",
     "ElectraForTokenClassification",
     "ElectraModel",
+    "Ernie4_5",
+    "Ernie4_5Config",
+    "Ernie4_5Model",
     "ErnieConfig",
     "ErnieForMaskedLM",
     "ErnieForMultipleChoice",
@@ -288,6 +432,12 @@ __all__ = [
     "ErnieForSequenceClassification",
     "ErnieForTokenClassification",
     "ErnieModel",
+    "Exaone4",
+    "Exaone4Config",
+    "Exaone4ForQuestionAnswering",
+    "Exaone4ForSequenceClassification",
+    "Exaone4ForTokenClassification",
+    "Exaone4Model",
     "Falcon",
     "FalconConfig",
     "FalconForQuestionAnswering",
@@ -300,6 +450,12 @@ __all__ = [
     "GPT2ForSequenceClassification",
     "GPT2ForTokenClassification",
     "GPT2Model",
+    "GPTNeoX",
+    "GPTNeoXConfig",
+    "GPTNeoXForQuestionAnswering",
+    "GPTNeoXForSequenceClassification",
+    "GPTNeoXForTokenClassification",
+    "GPTNeoXModel",
     "Gemma",
     "Gemma2",
     "Gemma2Config",
@@ -314,6 +470,31 @@ __all__ = [
     "GemmaForSequenceClassification",
     "GemmaForTokenClassification",
     "GemmaModel",
+    "Glm",
+    "Glm4",
+    "Glm4Config",
+    "Glm4ForSequenceClassification",
+    "Glm4ForTokenClassification",
+    "Glm4Model",
+    "GlmConfig",
+    "GlmForSequenceClassification",
+    "GlmForTokenClassification",
+    "GlmModel",
+    "Granite",
+    "GraniteConfig",
+    "GraniteModel",
+    "GraniteMoeHybrid",
+    "GraniteMoeHybridConfig",
+    "GraniteMoeHybridModel",
+    "Helium",
+    "HeliumConfig",
+    "HeliumForSequenceClassification",
+    "HeliumForTokenClassification",
+    "HeliumModel",
+    "HunYuanDenseV1",
+    "HunYuanDenseV1Config",
+    "HunYuanDenseV1ForSequenceClassification",
+    "HunYuanDenseV1Model",
     "ImageClassifier",
     "ImageEncoder",
     "ImageProcessor",
@@ -338,6 +519,18 @@ __all__ = [
     "MPNetModel",
     "MarianConfig",
     "MarianMTModel",
+    "Ministral",
+    "Ministral3",
+    "Ministral3Config",
+    "Ministral3ForQuestionAnswering",
+    "Ministral3ForSequenceClassification",
+    "Ministral3ForTokenClassification",
+    "Ministral3Model",
+    "MinistralConfig",
+    "MinistralForQuestionAnswering",
+    "MinistralForSequenceClassification",
+    "MinistralForTokenClassification",
+    "MinistralModel",
     "Mistral",
     "MistralConfig",
     "MistralForQuestionAnswering",
@@ -357,14 +550,39 @@ __all__ = [
     "ModernBertForSequenceClassification",
     "ModernBertForTokenClassification",
     "ModernBertModel",
+    "NanoChat",
+    "NanoChatConfig",
+    "NanoChatModel",
+    "OPT",
+    "OPTConfig",
+    "OPTForQuestionAnswering",
+    "OPTForSequenceClassification",
+    "OPTModel",
+    "Olmo",
+    "Olmo2",
+    "Olmo2Config",
+    "Olmo2ForSequenceClassification",
+    "Olmo2Model",
+    "Olmo3",
+    "Olmo3Config",
+    "Olmo3ForSequenceClassification",
+    "Olmo3Model",
+    "OlmoConfig",
+    "OlmoForSequenceClassification",
+    "OlmoModel",
     "Olmoe",
     "OlmoeConfig",
     "OlmoeModel",
+    "Phi",
     "Phi3",
     "Phi3Config",
     "Phi3ForSequenceClassification",
     "Phi3ForTokenClassification",
     "Phi3Model",
+    "PhiConfig",
+    "PhiForSequenceClassification",
+    "PhiForTokenClassification",
+    "PhiModel",
     "Qwen2",
     "Qwen2Config",
     "Qwen2ForQuestionAnswering",
@@ -397,8 +615,30 @@ __all__ = [
     "RobertaForSequenceClassification",
     "RobertaForTokenClassification",
     "RobertaModel",
+    "SeedOss",
+    "SeedOssConfig",
+    "SeedOssForQuestionAnswering",
+    "SeedOssForSequenceClassification",
+    "SeedOssForTokenClassification",
+    "SeedOssModel",
     "SentenceEncoder",
+    "SmolLM3",
+    "SmolLM3Config",
+    "SmolLM3ForQuestionAnswering",
+    "SmolLM3ForSequenceClassification",
+    "SmolLM3ForTokenClassification",
+    "SmolLM3Model",
     "SparseEncoder",
+    "StableLm",
+    "StableLmConfig",
+    "StableLmForSequenceClassification",
+    "StableLmForTokenClassification",
+    "StableLmModel",
+    "Starcoder2",
+    "Starcoder2Config",
+    "Starcoder2ForSequenceClassification",
+    "Starcoder2ForTokenClassification",
+    "Starcoder2Model",
     "T5Config",
     "T5EncoderModel",
     "T5ForConditionalGeneration",
@@ -413,43 +653,61 @@ __all__ = [
     "WhisperConfig",
     "WhisperForAudioClassification",
     "albert",
+    "arcee",
     "auto",
     "bart",
     "bert",
     "clip",
+    "cohere",
     "derived_heads",
     "dinov2",
     "distilbert",
     "electra",
     "ernie",
+    "ernie4_5",
+    "exaone4",
     "falcon",
     "gemma",
     "gemma2",
     "gemma3",
     "gguf_export",
     "gguf_models",
+    "glm",
     "glosses",
     "gpt2",
+    "gpt_neox",
+    "granite",
+    "helium",
+    "hunyuan",
     "image_processor",
     "images",
     "lfm2",
     "lfm2_moe",
     "llama",
     "marian",
+    "ministral",
     "mistral",
     "mixtral",
     "modernbert",
     "mpnet",
+    "nanochat",
+    "olmo",
     "olmoe",
+    "opt",
     "pair_heads",
+    "phi",
     "phi3",
     "qwen",
     "qwen_moe",
     "roberta",
+    "seed_oss",
     "sentence",
+    "smollm3",
     "sound_classifier",
     "sparse_encoder",
     "spoken",
+    "stablelm",
+    "starcoder2",
     "stories",
     "t5",
     "text_classifier",

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tallow.transformers.configuration_decoders import DECODERS, changed
+
 # The names of the classes.
 NAMES: dict[str, str] = {
     "bert": "BertConfig",
@@ -45,6 +47,7 @@ NAMES: dict[str, str] = {
     "clip": "CLIPConfig",
     "clip_text_model": "CLIPTextConfig",
     "clip_vision_model": "CLIPVisionConfig",
+    **DECODERS,
 }
 
 
@@ -309,6 +312,8 @@ _SETTINGS["clip_vision_model"] = {
     "layer_norm_eps": 1e-05, "attention_dropout": 0.0, "initializer_range": 0.02, "initializer_factor": 1.0,
 }
 
+_SETTINGS |= changed(_SETTINGS["llama"])
+
 # Names under which other models keep the same size.
 _ALIASES: dict[str, dict[str, str]] = {
     "distilbert": {
@@ -317,6 +322,9 @@ _ALIASES: dict[str, dict[str, str]] = {
     "gpt2": {
         "hidden_size": "n_embd", "max_position_embeddings": "n_positions", "num_attention_heads": "n_head",
         "num_hidden_layers": "n_layer",
+    },
+    "granitemoehybrid": {
+        "layers_block_type": "layer_types",
     },
     "mixtral": {
         "num_experts": "num_local_experts",

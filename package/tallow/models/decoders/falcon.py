@@ -30,11 +30,6 @@ from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import rename, rope_entries, whole_heads
 from tallow.models.decoders.decoder import DecoderConfig, DecoderModel
-from tallow.models.decoders.decoder_heads import (
-    DecoderForQuestionAnswering,
-    DecoderForSequenceClassification,
-    DecoderForTokenClassification,
-)
 from tallow.nn import functional as F
 from tallow.nn.attention import causal_attention, merge_heads
 from tallow.nn.cache import KVCache
@@ -338,22 +333,3 @@ class Falcon(CausalLM):
     @property
     def cache_shape(self) -> CacheShape:
         return CacheShape(self.config.num_hidden_layers, self.config.kv_heads, self.config.head_width)
-
-
-class FalconForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = FalconModel
-
-
-class FalconForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = FalconModel
-    classifier_name = "classifier"
-
-
-class FalconForQuestionAnswering(DecoderForQuestionAnswering):
-    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
-
-    model_class = FalconModel

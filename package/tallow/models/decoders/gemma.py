@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
-from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -83,15 +82,3 @@ class Gemma(Llama):
     """
 
     model_class: ClassVar[type[LlamaModel]] = GemmaModel
-
-
-class GemmaForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = GemmaModel
-
-
-class GemmaForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = GemmaModel

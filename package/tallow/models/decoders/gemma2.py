@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
-from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.decoders.gemma import Gemma, GemmaConfig, GemmaDecoderLayer, GemmaModel
 from tallow.models.decoders.layer_types import LayerTypesConfig
 from tallow.models.decoders.llama import LlamaAttention
@@ -106,15 +105,3 @@ class Gemma2(Gemma):
 
     def logits(self, hidden_BTD: Tensor) -> Tensor:
         return soft_cap(super().logits(hidden_BTD), self.config.final_logit_softcapping)
-
-
-class Gemma2ForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = Gemma2Model
-
-
-class Gemma2ForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = Gemma2Model

@@ -12,15 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.models.config import rope_entries
-from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification
 from tallow.models.decoders.gemma import GemmaRMSNorm
 from tallow.models.decoders.gemma2 import Gemma2, Gemma2Attention, Gemma2Config, Gemma2DecoderLayer, Gemma2Model
 from tallow.models.decoders.qwen import Qwen3Attention
 from tallow.nn.rope_scaling import frequencies
 from tallow.nn.rotary import RotaryEmbedding
-
-FULL, SLIDING = "full_attention", "sliding_attention"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +53,7 @@ class Gemma3Config(Gemma2Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         """Read `rope_parameters` of both kinds of layers, or those of older files, in place."""
-        rope = entries.get("rope_parameters")
-        if isinstance(rope, dict) and not {*rope}.isdisjoint((FULL, SLIDING)):
-            local = {"rope_parameters": rope.get(SLIDING)}
-            rope_entries(local)
-            entries["rope_local_scaling"] = local.pop("rope_scaling")
-            entries |= {f"rope_local_{name}": value for name, value in local.items()}
-            if "rope_local_rope_theta" in entries:
-                entries["rope_local_base_freq"] = entries.pop("rope_local_rope_theta")
-            entries["rope_parameters"] = rope.get(FULL)
+        cls.local_rotary(entries)
         if "_sliding_window_pattern" in entries:
             entries["sliding_window_pattern"] = entries.pop("_sliding_window_pattern")
         entries.setdefault("final_logit_softcapping", None)
@@ -120,11 +108,5 @@ class Gemma3(Gemma2):
 
     Args:    as DecoderModel
     """
-
-    model_class = Gemma3TextModel
-
-
-class Gemma3TextForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
 
     model_class = Gemma3TextModel

@@ -24,11 +24,6 @@ from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.config import rename
 from tallow.models.decoders.decoder import DecoderConfig, DecoderModel
-from tallow.models.decoders.decoder_heads import (
-    DecoderForQuestionAnswering,
-    DecoderForSequenceClassification,
-    DecoderForTokenClassification,
-)
 from tallow.models.pretrained import check_length
 from tallow.nn import init
 from tallow.nn.attention import causal_attention, merge_heads, split_heads
@@ -233,22 +228,3 @@ class GPT2(CausalLM):
     @property
     def cache_shape(self) -> CacheShape:
         return CacheShape(self.config.n_layer, self.config.n_head, self.config.n_embd // self.config.n_head)
-
-
-class GPT2ForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = GPT2Model
-
-
-class GPT2ForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = GPT2Model
-    classifier_name = "classifier"
-
-
-class GPT2ForQuestionAnswering(DecoderForQuestionAnswering):
-    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
-
-    model_class = GPT2Model

@@ -11,8 +11,7 @@ Source:  Touvron et al. 2023, arXiv:2302.13971 and arXiv:2307.09288; names as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor, wrap
@@ -26,13 +25,8 @@ from tallow.io.source import Source
 from tallow.kernels.blocks.decode_block import DecodeBlock
 from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape, CausalLM
-from tallow.models.config import rope_entries, whole_heads
-from tallow.models.decoders.decoder import BothSides, DecoderConfig, DecoderModel
-from tallow.models.decoders.decoder_heads import (
-    DecoderForQuestionAnswering,
-    DecoderForSequenceClassification,
-    DecoderForTokenClassification,
-)
+from tallow.models.decoders.decoder import BothSides, DecoderModel
+from tallow.models.decoders.llama_config import LlamaConfig as LlamaConfig
 from tallow.nn import functional as F
 from tallow.nn.attention import causal_attention, merge_heads, split_heads, two_sided_attention
 from tallow.nn.block_layers import BlockEmbedding, BlockLinear
@@ -42,126 +36,12 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.nn.rope_scaling import frequencies, longest_text, unscaled_length
-from tallow.nn.rotary import RotaryEmbedding
+from tallow.nn.rope_scaling import longest_text, unscaled_length
+from tallow.nn.rotary import RotaryEmbedding, Unrotated
 
 PRODUCTS = (Linear, BlockLinear)
 MLP_NAMES = ("gate_proj", "up_proj", "down_proj")
 TO_HEADS = ("q_proj", "k_proj", "v_proj")  # whose biases the fused block has
-
-
-@dataclass(frozen=True, kw_only=True)
-class LlamaConfig(DecoderConfig):
-    """The sizes of a Llama, named as in Hugging Face's `config.json`, which `from_json` reads; as DecoderConfig.
-
-    Attributes:
-        head_dim: K; None means hidden_size / num_attention_heads.
-        rope_interleaved: rotary pairs are neighbours, as in llama2.c. Not in Hugging Face configs, where it is False.
-        sliding_window: the most positions that a query sees, itself included; None means all, as always in Hugging
-            Face's Llama.
-        is_causal: False for a decoder that encodes texts: its positions see those on both sides, as far as the window.
-    """
-
-    vocab_size: int
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    num_key_value_heads: int
-    max_position_embeddings: int = 2048
-    head_dim: int | None = None
-    rms_norm_eps: float = 1e-6
-    rope_theta: float = 10000.0
-    rope_scaling: Mapping[str, Any] | None = None
-    rope_interleaved: bool = False
-    hidden_act: str = "silu"
-    sliding_window: int | None = None
-    attention_bias: bool = False
-    attention_dropout: float = 0.0
-    mlp_bias: bool = False
-    is_causal: bool = True
-
-    model_types: ClassVar[tuple[str, ...]] = ("llama",)
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"partial_rotary_factor": (1.0,)}
-    neutral: ClassVar[frozenset[str]] = frozenset({"pretraining_tp"})  # how many parts a product is computed in
-    unread: ClassVar[frozenset[str]] = frozenset({"sliding_window"})
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        activation_named(self.activation)
-        self.require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
-        self.require("head_dim", "an even integer or None", lambda value: value is None or value % 2 == 0)
-        for name in ("rms_norm_eps", "rope_theta"):
-            self.require(name, "a positive number", lambda value: value > 0)
-        if self.head_dim is None:
-            hint = "pass head_dim if the heads' widths add up to something else"
-            self.check_heads("hidden_size", "num_attention_heads", hint=hint)
-        if self.num_attention_heads % self.num_key_value_heads:
-            raise ArgumentError(
-                f"LlamaConfig: num_key_value_heads={self.num_key_value_heads} does not divide "
-                f"num_attention_heads={self.num_attention_heads}"
-            )
-        # Raises for an unsupported scaling.
-        frequencies(self.rotary_width, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
-
-    @property
-    def activation(self) -> str:
-        """The name of the activation of the feed-forward parts."""
-        return self.hidden_act
-
-    @property
-    def sees_both_sides(self) -> bool:
-        return not self.is_causal
-
-    def distance_of(self, layer: int) -> int | None:
-        """Return the distance to the furthest position that a layer sees, where it sees both sides; None for all."""
-        return self.window_of(layer)
-
-    def window_of(self, layer: int) -> int | None:
-        """Return the sliding window of a layer; None for none."""
-        return self.sliding_window
-
-    @property
-    def output_bias(self) -> bool:
-        """True if the last projection of attention has a bias."""
-        return self.attention_bias
-
-    @property
-    def head_width(self) -> int:
-        """K"""
-        return self.head_dim or self.hidden_size // self.num_attention_heads
-
-    @property
-    def rotary_width(self) -> int:
-        """The number of elements of a head, the first ones, that rotate with the position."""
-        return self.head_width
-
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        # null means one key/value head per query head; so does a missing entry, unless the class has a default.
-        kv_heads = entries.get("num_key_value_heads", getattr(cls, "num_key_value_heads", None))
-        entries["num_key_value_heads"] = entries.get("num_attention_heads") if kv_heads is None else kv_heads
-        rope_entries(entries)
-        if "partial_rotary_factor" in cls.computed:
-            whole_heads(entries)
-        super().prepare(entries)
-
-    @classmethod
-    def from_llama2c(cls, header: llama2c.Header) -> LlamaConfig:
-        """Make a config from a llama2.c header and constants of `run.c`. BOS ends a text too: it starts the next."""
-        return cls(
-            vocab_size=header.vocab_size,
-            hidden_size=header.dim,
-            intermediate_size=header.hidden_dim,
-            num_hidden_layers=header.n_layers,
-            num_attention_heads=header.n_heads,
-            num_key_value_heads=header.n_kv_heads,
-            max_position_embeddings=header.seq_len,
-            rms_norm_eps=1e-5,
-            rope_interleaved=True,
-            tie_word_embeddings=header.shared_classifier,
-            eos_token_id=(1, 2),
-        )
 
 
 class LlamaAttention(Module):
@@ -185,7 +65,7 @@ class LlamaAttention(Module):
 
     def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         """Add the layers that `heads` applies."""
-        width, bias = config.head_width, config.attention_bias
+        width, bias = config.head_width, config.input_bias
         self.q_proj = Linear(config.hidden_size, self.num_heads * width, bias, device, dtype)
         self.k_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
         self.v_proj = Linear(config.hidden_size, self.num_kv_heads * width, bias, device, dtype)
@@ -208,7 +88,7 @@ class LlamaAttention(Module):
     ) -> Tensor:
         """Return the mixed values of all heads, (B, T, H K), of queries, keys and values of new positions."""
         start, padding = (0, None) if cache is None else (cache.length, cache.padding)
-        q_BHTK, k_BGSK = rotary(q_BHTK, start, padding), rotary(k_BGSK, start, padding)
+        q_BHTK, k_BGSK = self.rotated(q_BHTK, k_BGSK, rotary, start, padding)
         lengths = masks = None
         if cache is not None:
             lengths, masks = cache.lengths(q_BHTK.shape[2]), cache.masks
@@ -230,11 +110,16 @@ class LlamaAttention(Module):
         """Return the output (B, T, D) from the mixed values of all heads."""
         return getattr(self, self.output_name)(mixed_BTE)
 
+    def rotated(
+        self, q_BHTK: Tensor, k_BGTK: Tensor, rotary: RotaryEmbedding, start: int = 0, padding: Any = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return queries and keys with their positions, which begin at `start`; `padding` as in RotaryEmbedding."""
+        return rotary(q_BHTK, start, padding), rotary(k_BGTK, start, padding)
+
     def _encode(self, x_BTD: Tensor, rotary: RotaryEmbedding, mask: Tensor | None) -> Tensor:
         q_BHTK, k_BGTK, v_BGTK = self.heads(x_BTD)
         mixed_BHTK = two_sided_attention(
-            rotary(q_BHTK),
-            rotary(k_BGTK),
+            *self.rotated(q_BHTK, k_BGTK, rotary),
             v_BGTK,
             mask,
             scale=self.scale,
@@ -256,7 +141,7 @@ class LlamaMLP(Module):
         self, config: LlamaConfig, device: Any, dtype: Any, hidden: int | None = None, names: Sequence[str] = MLP_NAMES
     ) -> None:
         super().__init__()
-        width, hidden, bias = config.hidden_size, hidden or config.intermediate_size, config.mlp_bias
+        width, hidden, bias = config.hidden_size, hidden or config.intermediate_size, config.feed_forward_bias
         self.names = gate, up, down = tuple(names)
         self.add_module(gate, Linear(width, hidden, bias, device, dtype))
         self.add_module(up, Linear(width, hidden, bias, device, dtype))
@@ -274,24 +159,31 @@ class LlamaDecoderLayer(Module):
     attention_class: ClassVar[type[LlamaAttention]] = LlamaAttention
     mlp_class: ClassVar[Callable[..., Module]] = LlamaMLP
     mlp_name: ClassVar[str] = "mlp"
-    norm_class: ClassVar[type[RMSNorm]] = RMSNorm
+    norm_class: ClassVar[Callable[..., Module]] = RMSNorm
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.input_layernorm = self.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        self.input_layernorm = self.new_norm(config, device, dtype)
         self.self_attn = self.attention_class(config, layer, device, dtype)
-        self.post_attention_layernorm = self.norm_class(
-            config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype
-        )
+        self.post_attention_layernorm = self.new_norm(config, device, dtype)
         self.add_module(self.mlp_name, self.new_mlp(config, layer, device, dtype))
+
+    @classmethod
+    def new_norm(cls, config: LlamaConfig, device: Any, dtype: Any) -> Module:
+        """Return a norm of D elements."""
+        return cls.norm_class(config.hidden_size, config.norm_eps, device=device, dtype=dtype)
 
     def new_mlp(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> Module:
         """Return the feed-forward part of a layer."""
         return self.mlp_class(config, device, dtype)
 
     def forward(self, x_BTD: Tensor, rotary: RotaryEmbedding, cache: KVCache | None) -> Tensor:
-        x_BTD = x_BTD + self.self_attn(self.input_layernorm(x_BTD), rotary, cache)
-        return x_BTD + getattr(self, self.mlp_name)(self.post_attention_layernorm(x_BTD))
+        x_BTD = x_BTD + self.added(self.self_attn(self.input_layernorm(x_BTD), rotary, cache))
+        return x_BTD + self.added(getattr(self, self.mlp_name)(self.post_attention_layernorm(x_BTD)))
+
+    def added(self, x_BTD: Tensor) -> Tensor:
+        """Return what attention or feed-forward adds to its input, from its result."""
+        return x_BTD
 
 
 class LlamaModel(DecoderModel):
@@ -304,20 +196,25 @@ class LlamaModel(DecoderModel):
     base_model_prefix = "model"
     layer_class: ClassVar[Any] = LlamaDecoderLayer  # or another class with its `norm_class`, arguments and call
     norm_name: ClassVar[str] = "norm"
+    rotary_class: ClassVar[type[RotaryEmbedding]] = RotaryEmbedding
+    counts_from_text: ClassVar[bool] = False  # as `absolute` of RotaryEmbedding
 
     def __init__(self, config: LlamaConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, device=device, dtype=dtype)
         self.layers = ModuleList(self.layer_class(config, i, device, dtype) for i in range(config.num_hidden_layers))
-        norm = self.layer_class.norm_class(config.hidden_size, config.rms_norm_eps, device=device, dtype=dtype)
+        norm = self.layer_class.norm_class(config.hidden_size, config.norm_eps, device=device, dtype=dtype)
         self.add_module(self.norm_name, norm)
-        self.rotary_emb = RotaryEmbedding(
+        self.rotary_emb = self.rotary_class(
             config.rotary_width,
             config.rope_theta,
             interleaved=config.rope_interleaved,
             scaling=config.rope_scaling,
             context=config.max_position_embeddings,
+            absolute=self.counts_from_text,
         )
+        if not all(map(config.rotates, range(config.num_hidden_layers))):
+            self.unrotated = Unrotated(config.rotary_width)
         self.reset_parameters()
 
     @property
@@ -334,7 +231,7 @@ class LlamaModel(DecoderModel):
 
     def rotary_of(self, layer: int) -> RotaryEmbedding:
         """Return the rotary embedding of a layer."""
-        return self.rotary_emb
+        return self.rotary_emb if self.config.rotates(layer) else self.unrotated
 
     def decode(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         x_BTD = self.embed(tokens_BT)
@@ -342,7 +239,12 @@ class LlamaModel(DecoderModel):
             x_BTD = layer(x_BTD, self.rotary_of(i), cache)
         if cache is not None:
             cache.advance(tokens_BT.shape[1])
-        return getattr(self, self.norm_name)(x_BTD)
+        return self.final_norm(x_BTD)
+
+    @property
+    def final_norm(self) -> Module:
+        """The norm after the layers."""
+        return getattr(self, self.norm_name)
 
 
 class Llama(CausalLM):
@@ -394,6 +296,7 @@ class Llama(CausalLM):
             BlockEmbedding: Kind(settings=("format",)),
             RMSNorm: Kind(settings=("eps",)),
             RotaryEmbedding: Kind(),
+            Unrotated: Kind(),
             Embedding: Kind(),
             ModuleList: Kind(),
         }
@@ -420,7 +323,7 @@ class Llama(CausalLM):
         if eps is None or any(norm.eps != eps for norm in inner.modules() if isinstance(norm, RMSNorm)):
             raise ArgumentError("its norms have no eps, or several; the fused block has one")
         device = next(self.parameters()).device
-        cos, sin = inner.rotary_emb.tables(cache.layers[0].size, device)
+        tables = [inner.rotary_of(i).tables(cache.layers[0].size, device) for i in range(len(inner.layers))]
         blocks = [
             DecodeBlock(
                 attention_norm=vector(layer.input_layernorm.weight),
@@ -429,8 +332,8 @@ class Llama(CausalLM):
                 value=matrix(layer.self_attn.v_proj),
                 output=matrix(layer.self_attn.o_proj),
                 mlp_norm=vector(layer.post_attention_layernorm.weight),
-                cos=cos,
-                sin=sin,
+                cos=tables[i][0],
+                sin=tables[i][1],
                 key_cache=cache.layers[layer.self_attn.layer].keys,
                 value_cache=cache.layers[layer.self_attn.layer].values,
                 eps=eps,
@@ -438,7 +341,7 @@ class Llama(CausalLM):
                 **_additions(layer.self_attn),
                 **self.fused_mlp(layer),
             )
-            for layer in inner.layers
+            for i, layer in enumerate(inner.layers)
         ]
         embedding = matrix(inner.embed_tokens)
         head = embedding if self.lm_head is None else matrix(self.lm_head)
@@ -483,22 +386,3 @@ def _additions(attention: LlamaAttention) -> dict[str, Array | None]:
         "query_norm": query_norm and vector(query_norm.weight),
         "key_norm": key_norm and vector(key_norm.weight),
     }
-
-
-class LlamaForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = LlamaModel
-
-
-class LlamaForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = LlamaModel
-
-
-class LlamaForQuestionAnswering(DecoderForQuestionAnswering):
-    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
-
-    model_class = LlamaModel
-    base_model_prefix = "transformer"

@@ -10,11 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.models.decoders.decoder_heads import (
-    DecoderForQuestionAnswering,
-    DecoderForSequenceClassification,
-    DecoderForTokenClassification,
-)
 from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaModel
 
 
@@ -45,23 +40,5 @@ class Mistral(Llama):
 
     Args:    as DecoderModel
     """
-
-    model_class = MistralModel
-
-
-class MistralForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = MistralModel
-
-
-class MistralForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = MistralModel
-
-
-class MistralForQuestionAnswering(DecoderForQuestionAnswering):
-    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
 
     model_class = MistralModel

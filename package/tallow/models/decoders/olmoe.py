@@ -8,14 +8,12 @@ Source:  Muennighoff et al. 2024, arXiv:2409.02060; names as in the checkpoints 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from tallow.core.tensor import Tensor
 from tallow.fused.eligibility import Kind, Pattern
 from tallow.models.decoders.experts import ExpertsConfig, SparseDecoderLayer, SparseLlama
-from tallow.models.decoders.llama import LlamaAttention, LlamaModel
-from tallow.nn.attention import split_heads
-from tallow.nn.normalization import RMSNorm
+from tallow.models.decoders.llama import LlamaModel
+from tallow.models.decoders.olmo import Olmo2Attention, OlmoAttention
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,19 +36,8 @@ class OlmoeConfig(ExpertsConfig):
     unread: ClassVar[frozenset[str]] = frozenset({"mlp_bias"})
 
 
-class OlmoeAttention(LlamaAttention):
-    """Llama's attention with a norm on the queries of all heads together, and one on the keys."""
-
-    def __init__(self, config: OlmoeConfig, layer: int, device: Any, dtype: Any) -> None:
-        super().__init__(config, layer, device, dtype)
-        widths = self.num_heads * config.head_width, self.num_kv_heads * config.head_width
-        self.q_norm, self.k_norm = (RMSNorm(width, config.rms_norm_eps, device=device, dtype=dtype) for width in widths)
-        self.bound = config.clip_qkv
-
-    def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        parts = self.q_norm(self.q_proj(x_BTD)), self.k_norm(self.k_proj(x_BTD)), self.v_proj(x_BTD)
-        q, k, v = parts if self.bound is None else (part.clamp(-self.bound, self.bound) for part in parts)
-        return split_heads(q, self.num_heads), split_heads(k, self.num_kv_heads), split_heads(v, self.num_kv_heads)
+class OlmoeAttention(OlmoAttention, Olmo2Attention):
+    """OLMo 2's attention with OLMo's bound of queries, keys and values."""
 
 
 class OlmoeDecoderLayer(SparseDecoderLayer):

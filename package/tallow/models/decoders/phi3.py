@@ -18,8 +18,8 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import Array
 from tallow.fused.decoder import FusedCache
 from tallow.models.activations import activation_named, gated
-from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification, DecoderForTokenClassification
 from tallow.models.decoders.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
+from tallow.models.decoders.partial_rotary import PartialRotaryConfig
 from tallow.nn.attention import split_heads
 from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
@@ -28,18 +28,16 @@ from tallow.nn.rope_scaling import ORIGINAL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Phi3Config(LlamaConfig):
-    """The sizes of a Phi-3, as LlamaConfig.
+class Phi3Config(PartialRotaryConfig):
+    """The sizes of a Phi-3, as PartialRotaryConfig.
 
     Attributes:
-        partial_rotary_factor: the share of each head's elements that rotate with the position.
         original_max_position_embeddings: the context before the model was trained on longer texts. `rope_scaling` of
             type "longrope" uses other angles for texts beyond it; this entry replaces the one in `rope_scaling`.
     """
 
     max_position_embeddings: int = 4096
     original_max_position_embeddings: int = 4096
-    partial_rotary_factor: float = 1.0
     rms_norm_eps: float = 1e-5
     eos_token_id: tuple[int, ...] = (32000,)
     pad_token_id: int | None = 32000
@@ -53,18 +51,6 @@ class Phi3Config(LlamaConfig):
         "full_attn_mod": (1,),
         "interpolate_factor": (1,),
     }
-
-    def __post_init__(self) -> None:
-        self.require(
-            "partial_rotary_factor",
-            "more than 0 and at most 1",
-            lambda part: type(part) in (int, float) and 0 < part <= 1,
-        )
-        super().__post_init__()
-
-    @property
-    def rotary_width(self) -> int:
-        return int(self.head_width * self.partial_rotary_factor)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -85,7 +71,7 @@ class Phi3Attention(LlamaAttention):
 
     def add_projections(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
         heads = self.num_heads + 2 * self.num_kv_heads
-        self.qkv_proj = Linear(config.hidden_size, heads * config.head_width, config.attention_bias, device, dtype)
+        self.qkv_proj = Linear(config.hidden_size, heads * config.head_width, config.input_bias, device, dtype)
 
     def heads(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         heads = split_heads(self.qkv_proj(x_BTD), self.num_heads + 2 * self.num_kv_heads)
@@ -96,16 +82,19 @@ class Phi3Attention(LlamaAttention):
 class Phi3MLP(Module):
     """down(activation(gate) ⊙ up), where gate and up are the halves of one matrix's output."""
 
-    def __init__(self, config: LlamaConfig, device: Any, dtype: Any) -> None:
+    names: ClassVar[tuple[str, str]] = ("gate_up_proj", "down_proj")
+
+    def __init__(self, config: LlamaConfig, device: Any, dtype: Any, hidden: int | None = None) -> None:
         super().__init__()
-        width, hidden, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
-        self.gate_up_proj = Linear(width, 2 * hidden, bias, device, dtype)
-        self.down_proj = Linear(hidden, width, bias, device, dtype)
+        width, hidden, bias = config.hidden_size, hidden or config.intermediate_size, config.feed_forward_bias
+        both, down = self.names
+        self.add_module(both, Linear(width, 2 * hidden, bias, device, dtype))
+        self.add_module(down, Linear(hidden, width, bias, device, dtype))
         self.activation = activation_named(config.activation)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        gate, up = self.gate_up_proj(x_BTD).chunk(2, -1)
-        return self.down_proj(gated(self.activation, gate, up))
+        both, down = (getattr(self, name) for name in self.names)
+        return down(gated(self.activation, *both(x_BTD).chunk(2, -1)))
 
 
 class Phi3DecoderLayer(LlamaDecoderLayer):
@@ -171,15 +160,3 @@ class Phi3(Llama):
     @property
     def prefill_chunk(self) -> int | None:
         return super(Llama, self).prefill_chunk  # `hidden` reads the first chunks again if the text is long
-
-
-class Phi3ForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = Phi3Model
-
-
-class Phi3ForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = Phi3Model

@@ -16,11 +16,6 @@ from typing import Any, ClassVar
 from tallow.core.tensor import Tensor
 from tallow.fused.eligibility import Kind, Pattern
 from tallow.models.config import Count
-from tallow.models.decoders.decoder_heads import (
-    DecoderForQuestionAnswering,
-    DecoderForSequenceClassification,
-    DecoderForTokenClassification,
-)
 from tallow.models.decoders.layer_types import LayerTypesConfig
 from tallow.models.decoders.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.normalization import RMSNorm
@@ -75,25 +70,6 @@ class Qwen2(Llama):
     """
 
     model_class = Qwen2Model
-
-
-class Qwen2ForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = Qwen2Model
-
-
-class Qwen2ForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = Qwen2Model
-
-
-class Qwen2ForQuestionAnswering(DecoderForQuestionAnswering):
-    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
-
-    model_class = Qwen2Model
-    base_model_prefix = "transformer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,22 +132,3 @@ class Qwen3(Llama):
             Qwen3Attention: Llama.fused_pattern.kinds[LlamaAttention],
         }
     )
-
-
-class Qwen3ForSequenceClassification(DecoderForSequenceClassification):
-    """Labels whole texts: logits (B, N).  Args: as DecoderForSequenceClassification"""
-
-    model_class = Qwen3Model
-
-
-class Qwen3ForTokenClassification(DecoderForTokenClassification):
-    """Labels every token: logits (B, T, N).  Args: as DecoderForTokenClassification"""
-
-    model_class = Qwen3Model
-
-
-class Qwen3ForQuestionAnswering(DecoderForQuestionAnswering):
-    """Finds where an answer starts and ends.  Args: as DecoderForQuestionAnswering"""
-
-    model_class = Qwen3Model
-    base_model_prefix = "transformer"

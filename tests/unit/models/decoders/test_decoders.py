@@ -88,16 +88,16 @@ def test_last_tokens_are_those_before_the_padding() -> None:
 def test_a_head_takes_the_weights_of_bare_and_language_models() -> None:
     tl.manual_seed(0)
     config = llama.LlamaConfig(**LLAMA, labels=("a", "b", "c"), pad_token_id=0)
-    head = llama.LlamaForSequenceClassification(config).eval()
+    head = models.LlamaForSequenceClassification(config).eval()
     score = {"score.weight": head.score.weight}
     bare_state, text_state = head.model.state_dict(), llama.Llama(config).state_dict()
-    loaded = llama.LlamaForSequenceClassification.assemble(config, {**bare_state, **score})
+    loaded = models.LlamaForSequenceClassification.assemble(config, {**bare_state, **score})
     assert tl.equal(loaded(TOKENS), head(TOKENS))
     assert head(TOKENS).shape == (2, 3)
-    llama.LlamaForSequenceClassification.assemble(config, {**text_state, **score})
+    models.LlamaForSequenceClassification.assemble(config, {**text_state, **score})
     assert tl.equal(llama.LlamaModel.assemble(config, head.state_dict())(TOKENS), head.model(TOKENS))
     with pytest.raises(CheckpointError, match=r"missing      score\.weight"):
-        llama.LlamaForSequenceClassification.assemble(config, text_state)
+        models.LlamaForSequenceClassification.assemble(config, text_state)
 
 
 @pytest.mark.parametrize(("family", "heads"), models.DECODER_HEADS.items())

@@ -985,3 +985,26 @@ def test_a_subclass_expands_into_an_instance(lib: Any) -> None:
     assert expanded.mean.tolist() == [[0.0, 1.0, 2.0]] * 2
     with pytest.raises(NotImplementedError, match="Lazy"):
         Lazy().expand((2,))
+
+
+@pytest.mark.parametrize("name", torch.distributions.__all__)
+def test_classes_derive_as_in_pytorch(name: str) -> None:
+    theirs = getattr(torch.distributions, name)
+    if not isinstance(theirs, type):
+        return
+    bases = {base.__name__ for base in theirs.__mro__ if base.__name__ in torch.distributions.__all__}
+    assert bases <= {base.__name__ for base in getattr(tl.distributions, name).__mro__}
+
+
+@pytest.mark.parametrize("name", ["Gumbel", "HalfNormal", "HalfCauchy"])
+def test_transformed_distributions_have_the_base_of_pytorch(name: str) -> None:
+    arguments = [[0.5, 1.0], [2.0, 3.0]] if name == "Gumbel" else [[2.0, 3.0]]
+    seen = []
+    for m in (tl, torch):
+        p = getattr(m.distributions, name)(*map(m.tensor, arguments)).expand((4, 2))
+        x = m.tensor([0.3, 0.7])
+        for transform in p.transforms:
+            x = transform(x)
+        seen.append([type(p.base_dist).__name__, *map(str, p.base_dist.batch_shape), x.numpy().round(4).tolist()])
+        seen[-1] += [tuple(p.rsample((3,)).shape), p.scale.tolist()]
+    assert seen[0] == seen[1]

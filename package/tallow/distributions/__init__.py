@@ -5,9 +5,6 @@ from tallow.distributions.constraint_registry import biject_to, transform_to
 from tallow.distributions.continuous import (
     Cauchy,
     Exponential,
-    Gumbel,
-    HalfCauchy,
-    HalfNormal,
     Laplace,
     Normal,
     Uniform,
@@ -25,6 +22,7 @@ from tallow.distributions.distribution import Distribution
 from tallow.distributions.exponential_family import ExponentialFamily
 from tallow.distributions.gamma import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, StudentT
 from tallow.distributions.generalized_pareto import GeneralizedPareto
+from tallow.distributions.halves import HalfCauchy, HalfNormal
 from tallow.distributions.independent import Independent
 from tallow.distributions.kl import kl_divergence, register_kl
 from tallow.distributions.lkj_cholesky import LKJCholesky
@@ -32,6 +30,7 @@ from tallow.distributions.lowrank_multivariate_normal import LowRankMultivariate
 from tallow.distributions.mixture import MixtureSameFamily
 from tallow.distributions.multivariate_normal import MultivariateNormal
 from tallow.distributions.transformed import (
+    Gumbel,
     InverseGamma,
     Kumaraswamy,
     LogisticNormal,

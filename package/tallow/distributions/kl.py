@@ -11,9 +11,6 @@ from tallow.distributions.continuous import (
     EULER,
     Cauchy,
     Exponential,
-    Gumbel,
-    HalfCauchy,
-    HalfNormal,
     Laplace,
     Normal,
     Uniform,
@@ -23,10 +20,11 @@ from tallow.distributions.discrete import Bernoulli, Categorical, Geometric, One
 from tallow.distributions.distribution import Distribution, sum_rightmost
 from tallow.distributions.exponential_family import ExponentialFamily, bregman_divergence
 from tallow.distributions.gamma import Beta, Dirichlet, Gamma
+from tallow.distributions.halves import HalfCauchy, HalfNormal
 from tallow.distributions.independent import Independent
 from tallow.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
 from tallow.distributions.multivariate_normal import MultivariateNormal
-from tallow.distributions.transformed import LogNormal, Pareto, TransformedDistribution
+from tallow.distributions.transformed import Gumbel, LogNormal, Pareto, TransformedDistribution
 from tallow.ops.linalg import linalg_solve_triangular
 
 Vectors = MultivariateNormal | LowRankMultivariateNormal
@@ -181,7 +179,7 @@ def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
 @register_kl(HalfNormal, HalfNormal)
 @register_kl(HalfCauchy, HalfCauchy)
 def _half(p: Any, q: Any) -> Tensor:
-    return kl_divergence(p._base, q._base)
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tallow.core.tensor import Tensor
-from tallow.distributions.continuous import EULER, LOG_ROOT_TWO_PI, Exponential, Gumbel, Laplace, Normal, Uniform
+from tallow.distributions.continuous import EULER, LOG_ROOT_TWO_PI, Exponential, Laplace, Normal, Uniform
 from tallow.distributions.continuous_bernoulli import ContinuousBernoulli
 from tallow.distributions.counts import Binomial, Poisson
 from tallow.distributions.discrete import Bernoulli
 from tallow.distributions.distribution import Distribution
 from tallow.distributions.gamma import Beta, Gamma
 from tallow.distributions.kl import register_kl
-from tallow.distributions.transformed import Pareto
+from tallow.distributions.transformed import Gumbel, Pareto
 
 Moment = Callable[[Any], Tensor]
 

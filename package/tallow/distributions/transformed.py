@@ -13,7 +13,7 @@ from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.distributions import constraints
 from tallow.distributions.constraints import Constraint
-from tallow.distributions.continuous import EULER, Exponential, Gumbel, Normal, Uniform
+from tallow.distributions.continuous import EULER, Exponential, Normal, Uniform
 from tallow.distributions.discrete import Bernoulli, Categorical
 from tallow.distributions.distribution import Distribution, Number, Shape, broadcast, sum_rightmost
 from tallow.distributions.gamma import Gamma
@@ -125,6 +125,54 @@ class TransformedDistribution(Distribution):
         """Return the probability, or 1 minus it where the transform decreases."""
         sign = ComposeTransform(self.transforms).sign
         return sign * (probability - 0.5) + 0.5
+
+
+class Gumbel(TransformedDistribution):
+    """log p(x) = y - exp(y) - ln scale,  y = (loc - x) / scale
+
+    Args:    as torch.distributions.Gumbel
+    """
+
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
+    support: ClassVar = constraints.real
+
+    def __init__(self, loc: Number, scale: Number, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast(loc, scale)
+        info = dtypes.finfo(self.loc.dtype)
+        zero = self.loc.detach() * 0
+        base = Uniform(zero + info.tiny, zero + (1 - info.eps), validate_args=False)
+        logarithm = ExpTransform().inv
+        transforms = [logarithm, AffineTransform(0, -zero - 1), logarithm, AffineTransform(self.loc, -self.scale)]
+        super().__init__(base, transforms, validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc + self.scale * EULER
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        y = (self.loc - self._validate_sample(value)) / self.scale
+        return y - y.exp() - self.scale.log()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return (-((self.loc - self._validate_sample(value)) / self.scale).exp()).exp()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * (-value.log()).log()
+
+    def entropy(self) -> Tensor:
+        return self.scale.log() + (1 + EULER)
 
 
 class InverseGamma(TransformedDistribution):

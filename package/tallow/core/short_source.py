@@ -190,7 +190,7 @@ class _Writer:
         for p in self.keywords:
             yield f"{p.name} is None" if p.role is Role.INDEX else self.of_attribute(p)
         if self.form is Form.inplace:
-            yield f"not {self.lead.name}._inference"
+            yield f"(_mode is INFERENCE or not {self.lead.name}._inference)"
         if self.form not in OPERATORS:
             yield "not others" if self.spread is not None else "not rest and not others"
         if self.form is Form.optional_inplace:

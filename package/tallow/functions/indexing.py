@@ -265,9 +265,9 @@ ASKING.update((__getitem__.__code__, __setitem__.__code__))
 def _written_at_once(input: Tensor, index: tuple[Any, ...], value: Any) -> bool:
     """Write directly if there is nothing to convert, record or check. Otherwise write nothing and return False."""
     array = input.array
-    if array.dtype not in PLAIN or type(array) is not np.ndarray or not is_writable(array) or input._inference:
+    if array.dtype not in PLAIN or type(array) is not np.ndarray or not is_writable(array):
         return False
-    if mode.tracer is not None:
+    if mode.tracer is not None or (input._inference and not mode.inference):
         return False
     tensors = (input, value) if isinstance(value, Tensor) else (input,)
     if mode.recording and writes_history(input, tensors):

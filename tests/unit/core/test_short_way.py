@@ -15,7 +15,7 @@ from tallow import kernels
 from tallow.core.apply import apply_generally, inplace_generally
 from tallow.core.short_runtime import RUNTIME
 from tallow.core.short_source import LOCALS, MOST_LINES, RESERVED, Form, source_of
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, GraphError
 from tallow.ops.parameters import Parameter, Role
 from tallow.ops.table import OPS, Op
 
@@ -149,6 +149,21 @@ def test_modes(context: Any) -> None:
         assert [y.is_inference() for y in results] == [
             tl.is_inference_mode_enabled() and y._base is None for y in results
         ]
+
+
+def test_writes_to_tensors_made_in_inference_mode_go_the_short_way_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tl.inference_mode():
+        x = tl.ones(2, 3)
+        x.add_(1)  # generates the function
+        monkeypatch.setattr("tallow.core.apply.inplace_generally", None)
+        x.add_(tl.ones(2, 3)).mul_(2).clamp_(0.0, 5.0)
+        assert (x == 5).all()
+        assert x.is_inference()
+    monkeypatch.undo()
+    for write in (lambda: x.add_(1), lambda: x.__setitem__(0, 2.0)):
+        with pytest.raises(GraphError, match="made in inference_mode cannot be changed in place outside"):
+            write()
+    assert (x == 5).all()
 
 
 def test_warnings_become_none_even_if_numpy_raises() -> None:

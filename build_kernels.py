@@ -35,12 +35,11 @@ LONG_VECTORS = (
     *("product.c", "matmul_f32.c", "linear_panels.c", "widen.c", "convolution_f32.c", "depthwise_f32.c"),
     *("softmax*_f32.c", "exp_rows_f32.c", "gelu_f32.c", "silu_f32.c", "arithmetic_f32.c", "*_norm_f32.c"),
     *("attention_f32.c", "encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c", "gru_f32.c", "lstm_f32.c"),
-    "fft_f32.c",
+    *("fft_f32.c", "narrow_f32.c", "bounded_f32.c", "row_sums_f32.c"),
 )
-TILES = (
-    "library.c",
-    "*tiles*.c",
-)  # products by AMX; the rest of x86-64-v4-amx is x86-64-v4. Only Linux lets tiles be used
+# Products by AMX, which only Linux lets be used, or by AVX512-BF16; the rest of those libraries is x86-64-v4's.
+TILES = ("library.c", "*tiles*.c")
+DOTS = ("library.c", "check_tiles.c", "linear_tiles_bf16.c")
 # Loops that are unrolled by hand, or do not matter: unrolled further, they take more memory and no less time.
 UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
@@ -95,6 +94,7 @@ def variants(target: str) -> list[Variant]:
             _native("x86-64", "x86_64", "x86_64", optimize=("-Os",)),  # for processors before 2013: small first
             _native("x86-64-v3", "x86_64", "x86_64_v3"),
             _native("x86-64-v4", "x86_64", "x86_64_v4+avx512vnni", PRODUCTS + LONG_VECTORS),
+            _native("x86-64-v4-bf16", "x86_64", "x86_64_v4+avx512vnni+avx512bf16", DOTS),
             *tiles,
         ]
     if machine in ("aarch64", "arm64"):

@@ -19,7 +19,7 @@ PRODUCT_CORES = {
     "quantized/interleaved.h": "conversions of halves, and products of bytes",
     "quantized/interleaved_linear.h": "the size of a tile",
     "quantized/quantized.h": "products of bytes",
-    "tiles/tiles.h": "the tiles of AMX, and vectors of halves",
+    "tiles/tiles.h": "the tiles of AMX, vectors of halves and their products",
 }
 # Instructions that are not for vectors.
 WAITING = {"runtime/parts.c", "blocks/stages.h"}  # threads pause, wait and notify

@@ -34,10 +34,10 @@ class KernelInfo(NamedTuple):
 
     `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
     of x86-64-v3 with other products of quantised weights, and longer vectors where they pay; x86-64-v4-amx has products
-    by the matrix tiles of AMX too; aarch64-dot is for processors that have the dot product of int8. `kernels` are the
-    names of all kernels; `reason` says why there is no library, or is empty; `enabled` is False under
-    TALLOW_KERNELS=off. `threads` is the number that kernels may use; `one_thread` says why it is 1 in a browser, or is
-    empty.
+    by the matrix tiles of AMX too, and x86-64-v4-bf16 by the dot products of AVX512-BF16; aarch64-dot is for processors
+    that have the dot product of int8. `kernels` are the names of all kernels; `reason` says why there is no library, or
+    is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels may use; `one_thread`
+    says why it is 1 in a browser, or is empty.
     """
 
     library: str
@@ -226,19 +226,24 @@ def _load_native() -> _Loaded:
             return _Loaded((library,), f"native {architecture}-v3")
         products = _open(f"tallow-{architecture}-v4.{suffix}")
         library.tl_use_products(products.tl_product)
-        return _with_tiles(_Loaded((products, library), f"native {architecture}-v4"), f"{architecture}-v4-amx", suffix)
+        return _with_tiles(_Loaded((products, library), f"native {architecture}-v4"), suffix)
     raise KernelUnavailable(f"the compiled kernels do not load: {refusal}" if built else NOT_BUILT)
 
 
-def _with_tiles(loaded: _Loaded, name: str, suffix: str) -> _Loaded:
-    """Add the products by AMX, if processor and system allow them, and they are right."""
-    if not _exists(f"tallow-{name}.{suffix}") or not loaded.handles[-1].tl_allow_tiles():
-        return loaded
-    tiles = _open(f"tallow-{name}.{suffix}")
-    if not tiles.tl_tiles_are_exact():
-        return loaded
-    loaded.handles[0].tl_use_tiles(tiles.tl_panel_tiles)
-    return _Loaded((tiles, *loaded.handles), f"native {name}")
+def _with_tiles(loaded: _Loaded, suffix: str) -> _Loaded:
+    """Add the products by AMX, or else by AVX512-BF16, if processor and system allow them, and they are right."""
+    products, library = loaded.handles
+    for unit, is_allowed in (("amx", library.tl_allow_tiles), ("bf16", library.tl_has_dots)):
+        file = f"tallow-{loaded.name.removeprefix('native ')}-{unit}.{suffix}"
+        if not _exists(file) or not is_allowed():
+            continue
+        tiles = _open(file)
+        if not tiles.tl_tiles_are_exact():
+            continue
+        if hasattr(tiles, "tl_panel_tiles"):
+            products.tl_use_tiles(tiles.tl_panel_tiles)
+        return _Loaded((tiles, *loaded.handles), f"{loaded.name}-{unit}")
+    return loaded
 
 
 def _capabilities() -> int:

@@ -23,7 +23,7 @@ from tallow.ops.formulas import formula
 from tallow.ops.joining import cat
 from tallow.ops.maps import with_value
 from tallow.ops.second_order import Derived, Gradients, Unread
-from tallow.ops.selection import at_least, at_most, between, masked, select
+from tallow.ops.selection import at_least, at_most, between, masked, masked_between, select
 from tallow.ops.table import Result, op
 
 # Arrays, because NumPy takes twice as long with a Python number and a small array.
@@ -177,7 +177,7 @@ def hardtanh(input: Array, min_val: float = -1.0, max_val: float = 1.0) -> Resul
     refuse_bool("hardtanh", input)
     if kind(input) != "f":
         min_val, max_val = int(min_val), int(max_val)
-    return between(input, min_val, max_val), lambda g: (masked(g, (input > min_val) & (input < max_val)),)
+    return between(input, min_val, max_val), lambda g: (masked_between(g, input, min_val, max_val),)
 
 
 hardtanh.piecewise(in_steps=True)
@@ -190,7 +190,7 @@ def hardsigmoid(input: Array) -> Result:
     Source: Courbariaux et al. 2015, arXiv:1511.00363; this slope: Howard et al. 2019, arXiv:1905.02244
     """
     expect_float("hardsigmoid", input)
-    return _hardsigmoid(input), lambda g: (masked(g, (input > -3) & (input < 3)) / 6,)
+    return _hardsigmoid(input), lambda g: (masked_between(g, input, -3, 3) / 6,)
 
 
 hardsigmoid.piecewise(in_steps=True)
@@ -209,11 +209,7 @@ def hardswish(input: Array) -> Result:
     Source: Howard et al. 2019, arXiv:1905.02244
     """
     expect_float("hardswish", input)
-
-    def backward(g: Array) -> tuple[Array]:
-        return (masked(g, input > -3) * select(input < 3, input / 3 + 0.5, 1),)
-
-    return _hardswish(input), backward
+    return run("hardswish", input), lambda g: (run("hardswish_backward", g, input),)
 
 
 @hardswish.slope
@@ -222,10 +218,17 @@ def _(*, input: Derived) -> Derived:
     return (input / 3 + 0.5).masked_fill(x <= -3, 0).masked_fill(x >= 3, 1)
 
 
-@formula
-def _hardswish(x: Array) -> Array:
-    xp = array_module(x)
-    return x * xp.minimum(xp.maximum(x + 3, 0), 6) / 6
+@kernel("hardswish", "array")
+def hardswish_array(x: Array) -> Array:
+    """Return x · min(max(x + 3, 0), 6) / 6 of each element."""
+    value: Array = x * between(x + 3, 0, 6) / 6
+    return value
+
+
+@kernel("hardswish_backward", "array")
+def hardswish_backward_array(g: Array, x: Array) -> Array:
+    """Return g times the derivative of hardswish at x."""
+    return masked(g * select(x >= 3, 1, x / 3 + 0.5), ~(x <= -3))
 
 
 @op("F", batched="elementwise")

@@ -394,7 +394,7 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
     """
     expect_float("lerp", input)
     if not hasattr(weight, "dtype"):
-        value = _on_the_way(input, end, weight) if abs(weight) < 0.5 else _on_the_way(end, input, 1 - weight)
+        value = run("lerp", *((input, end, weight) if abs(weight) < 0.5 else (end, input, 1 - weight)))
         return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, None)
     span = end - input
     xp = array_module(input)
@@ -409,6 +409,8 @@ def _(g: Derived, *, input: Unread, end: Unread, weight: Derived, span: Derived 
     return [g * (1 - weight), g * weight, by_weight]
 
 
-@formula
-def _on_the_way(x: Any, end: Any, weight: Any) -> Any:
-    return x + weight * (end - x)
+@kernel("lerp", "array")
+def lerp_array(a: Array, b: Array, weight: Scalar) -> Array:
+    """Return a + weight · (b - a), broadcast."""
+    value: Array = a + weight * (b - a)
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -84,6 +84,32 @@ class Chain:
         self.inputs, self.outputs, self.operands, self.shape = inputs, tuple(outputs), operands, shape
         self.__name__ = name
         self.code = np.array(self.instructions, np.int32)  # kept here, so that its address stays valid
+
+    @classmethod
+    def of(
+        cls,
+        steps: Sequence[tuple[Operation, Hashable, Hashable, Hashable]],
+        inputs: Sequence[Hashable],
+        outputs: Sequence[Hashable],
+        shape: tuple[int, ...],
+        name: str = "chain",
+    ) -> Chain:
+        """Return the chain of steps: an operation, its result and two operands, each named by any value.
+
+        A result that no later step reads leaves its place to the next ones, so that a program stays in the first cache.
+        """
+        place = {x: i for i, x in enumerate(inputs)}
+        last_use = {x: i for i, step in enumerate(steps) for x in step[2:]}
+        kept, free, operands, instructions = {*inputs, *outputs}, [], len(place), []
+        for i, (operation, result, a, b) in enumerate(steps):
+            at = place[a], place[b]
+            free += [place[x] for x in dict.fromkeys((a, b)) if x not in kept and last_use[x] == i]
+            if result not in kept and free:
+                place[result] = free.pop()
+            else:
+                place[result], operands = operands, operands + 1
+            instructions.append(Instruction(operation, place[result], *at))
+        return cls(instructions, len(inputs), [place[x] for x in outputs], operands, shape, name)
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """Return the outputs for float32 arrays."""

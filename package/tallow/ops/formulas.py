@@ -16,7 +16,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from tallow.dtypes import Array
 from tallow.kernels import kernel, run
 from tallow.kernels.table import PLANS, Limit
-from tallow.ops.chain import Chain, Instruction, Operation
+from tallow.ops.chain import Chain, Operation
 
 FLOAT32 = np.dtype(np.float32)
 OPERATIONS = {
@@ -33,6 +33,8 @@ OPERATIONS = {
 
 class _Traced(NDArrayOperatorsMixin):
     """A value of a formula. Operators and functions of NumPy become steps: an operation, its result and operands."""
+
+    __hash__, __eq__ = object.__hash__, object.__eq__  # values are the names of the operands of a chain
 
     def __init__(self, steps: list[tuple[Operation, _Traced, Any, Any]]) -> None:
         self.steps = steps
@@ -88,13 +90,5 @@ def _chain(function: Callable[..., Any], shape: tuple[int, ...], count: int) -> 
     values = [_Traced(steps) for _ in range(count)]
     function(*values)
     numbers = list(dict.fromkeys(x for step in steps for x in step[2:] if not isinstance(x, _Traced)))
-    inputs = count + len(numbers)
-    place = {id(x): i for i, x in enumerate(values)} | {id(step[1]): inputs + i for i, step in enumerate(steps)}
-    instructions = []
-    for operation, result, *pair in steps:
-        for i, x in enumerate(pair):
-            pair[i] = place[id(x)] if isinstance(x, _Traced) else count + numbers.index(x)
-        instructions.append(Instruction(operation, place[id(result)], *pair))
-    operands = inputs + len(steps)
-    chain = Chain(instructions, inputs, [operands - 1], operands, shape, function.__name__)
+    chain = Chain.of(steps, [*values, *numbers], [steps[-1][1]], shape, function.__name__)
     return chain, [np.full(1, x, FLOAT32) for x in numbers]

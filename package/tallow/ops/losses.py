@@ -7,6 +7,7 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import widen
 from tallow.errors import ShapeError
+from tallow.kernels import kernel, run
 from tallow.ops.accumulate import add_at
 from tallow.ops.activation import hardtanh, logsigmoid
 from tallow.ops.checks import expect_float, refuse_bool
@@ -75,7 +76,7 @@ def huber_error(input: Array, target: Array, delta: float) -> Result:
         g = _huber_error_backward(g, input, target, delta)
         return g, lambda: -g
 
-    return _huber_error(input, target, delta), backward
+    return run("huber_error", input, target, delta), backward
 
 
 @huber_error.second
@@ -84,12 +85,14 @@ def _(g: Derived, *, input: Derived, target: Derived, delta: float) -> Gradients
     return [g * slope, -g * slope]
 
 
-@formula
-def _huber_error(x: Array, t: Array, delta: float) -> Array:
+@kernel("huber_error", "array")
+def huber_error_array(x: Array, t: Array, delta: float) -> Array:
+    """Return d² / 2 where |d| < delta, else delta (|d| - delta / 2),  d = x - t, broadcast."""
     xp = array_module(x)
     size = xp.abs(x - t)
     bent = xp.minimum(size, delta)  # one formula for both: |d| is bent, or delta is
-    return (size - bent * 0.5) * bent
+    value: Array = (size - bent * 0.5) * bent
+    return value
 
 
 @formula

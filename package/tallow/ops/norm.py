@@ -7,16 +7,16 @@ import math
 from tallow.devices import array_module
 from tallow.errors import ShapeError
 from tallow.ops.checks import expect_float
-from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape, of_extreme, sum_floats
+from tallow.ops.reduction import Dims, axes_of, extreme_of, kept_shape, left_shape, of_extreme, sum_floats, sum_squares
 from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.selection import select
 from tallow.ops.table import Array, Result, Scalar, op
 
 
 def _power(x: Array, ord: Scalar) -> Array:
-    """Return |x|^ord."""
+    """Return |x|^ord; of complex numbers, if it is 2."""
     if ord == 2:
-        return x * x if x.dtype.kind != "c" else x.real**2 + x.imag**2
+        return x.real**2 + x.imag**2
     size = array_module(x).abs(x)
     return size if ord == 1 else size**ord
 
@@ -43,7 +43,8 @@ def linalg_vector_norm(
     if ord == 0:
         return (x != 0).sum(axis=axes, dtype=x.real.dtype, keepdims=keepdim), lambda g: (x * g.dtype.type(0),)
     reduced_shape = kept_shape(x.shape, axes)
-    total = sum_floats(_power(x, ord), axes, keepdim=True)
+    is_euclidean = ord == 2 and x.dtype.kind != "c"
+    total = sum_squares(x, axes, keepdim=True) if is_euclidean else sum_floats(_power(x, ord), axes, keepdim=True)
     y = total if ord == 1 else xp.sqrt(total) if ord == 2 else total ** (1 / ord)
 
     def backward_of_sum(g: Array) -> tuple[Array]:

@@ -53,25 +53,38 @@ def reduced_size(input: Array, axes: Sequence[int]) -> int:
     return math.prod(map(input.shape.__getitem__, axes))
 
 
-def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
-    """Return the sum of floats over some axes."""
+def sum_floats(x: Array, axes: tuple[int, ...], keepdim: bool = False, of_rows: str = "row_sums") -> Array:
+    """Return the sum of floats over some axes; the kernel "row_squares" sums their squares, see `sum_squares`."""
     last = x.ndim - 1
     if axes == (last,):
-        sums: Array = run("row_sums", x)
+        sums: Array = run(of_rows, x)
         return sums[..., None] if keepdim else sums
     if len(axes) > 1 and sorted(axes) == [*range(last + 1 - len(axes), last + 1)] and x.size and x.flags.c_contiguous:
-        sums = run("row_sums", x.reshape(*x.shape[: -len(axes)], -1))
+        sums = run(of_rows, x.reshape(*x.shape[: -len(axes)], -1))
         return sums.reshape(kept_shape(x.shape, axes)) if keepdim else sums
+    if of_rows == "row_squares":
+        x = x * x
     if axes == (0,) and last == 1 and not keepdim:
         sums = run("column_sums", x)
         return sums
     return standard_order(x.sum(axis=axes, keepdims=keepdim))
 
 
+def sum_squares(x: Array, axes: tuple[int, ...], keepdim: bool = False) -> Array:
+    """Return the sum of the squares of real floats over some axes, in one pass where the kernel takes them."""
+    return sum_floats(x, axes, keepdim, "row_squares")
+
+
 @kernel("row_sums", "array")
 def row_sums_array(x: Array) -> Array:
     """Return the sum of each row.  Shapes: x (..., N) -> (...)"""
     return standard_order(x.sum(axis=-1))
+
+
+@kernel("row_squares", "array")
+def row_squares_array(x: Array) -> Array:
+    """Return the sum of the squares of each row.  Shapes: x (..., N) -> (...)"""
+    return standard_order((x * x).sum(axis=-1))
 
 
 @kernel("column_sums", "array")

@@ -72,6 +72,18 @@ def at_most_array(x: Array, bound: Array | Scalar) -> Array:
     return array_module(x).minimum(x, bound)
 
 
+@kernel("clamp", "array")
+def between_array(x: Array, low: Array | Scalar, high: Array | Scalar) -> Array:
+    """Return min(max(x, low), high)."""
+    return at_most(at_least(x, low), high)
+
+
+@kernel("clamp_backward", "array")
+def masked_between_array(g: Array, x: Array, low: Scalar, high: Scalar) -> Array:
+    """Return g where x is between the bounds and 0 elsewhere."""
+    return masked(g, (x > low) & (x < high))
+
+
 SELECT, BOUNDS = Limit("select"), Limit("clamp_min", "clamp_max")
 
 
@@ -89,7 +101,14 @@ def at_most(x: Array, bound: Array | Scalar) -> Array:
 
 def between(x: Array, low: Array | Scalar, high: Array | Scalar) -> Array:
     """Return min(max(x, low), high)."""
-    return at_most(at_least(x, low), high)
+    value: Array = run("clamp", x, low, high)
+    return value
+
+
+def masked_between(g: Array, x: Array, low: Scalar, high: Scalar) -> Array:
+    """Return the gradient g where x is between the bounds, which it is not at them, and 0 elsewhere."""
+    value: Array = run("clamp_backward", g, x, low, high)
+    return value
 
 
 def _where_value(condition: Array, input: Array, other: Array) -> Array:
@@ -165,11 +184,10 @@ def clamp(input: Array, min: Array | Scalar | None = None, max: Array | Scalar |
     if min is None and max is None:
         raise ArgumentError("clamp: at least one of 'min' or 'max' must not be None")
     min, max = _bound(min, input, "clamp"), _bound(max, input, "clamp")
-    value = input
-    if min is not None:
-        value = at_least(value, min)
-    if max is not None:
-        value = at_most(value, max)
+    if min is not None and max is not None:
+        value = between(input, min, max)
+    else:
+        value = at_most(input, max) if min is None else at_least(input, min)
 
     def backward(g: Array) -> tuple[Any, ...]:
         crossed = np.False_ if min is None or max is None else min > max  # CuPy takes no Python bool as a condition

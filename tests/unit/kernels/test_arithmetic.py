@@ -27,12 +27,12 @@ SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, 1.5
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let small arrays reach the kernels."""
-    from tallow.kernels.bindings import activation, arithmetic, embedding
+    from tallow.kernels.bindings import activation, arithmetic, embedding, losses, selection
 
     monkeypatch.setattr(arithmetic, "thread_count", lambda: 2)
-    for module in (activation, arithmetic, embedding):
+    for module in (activation, arithmetic, embedding, losses, selection):
         monkeypatch.setattr(module, "LEAST", 1)
-    for predicate in (arithmetic.large_float32, activation.float32_elements):
+    for predicate in (arithmetic.large_float32, activation.float32_elements, selection.float32_and_two_numbers):
         monkeypatch.setattr(predicate, "minimum", 1)
     kernels.table.forget_choices()
     yield
@@ -61,6 +61,53 @@ def test_the_bits_of_numpy(name: str, n: int, poisoned_empty: list[GuardedArray]
     a, b = pairs(n)
     for other in (b, 0.1, 3, 0):
         np.testing.assert_array_equal(run(name, a, other), OPERATORS[name](a, other))
+    for memory in poisoned_empty:
+        memory.check_outside()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", OPERATORS)
+def test_rows_and_columns_have_the_bits_of_numpy(name: str, poisoned_empty: list[GuardedArray]) -> None:
+    for shape in (3, 130), (2, 5, 200), (1, 333):
+        a, b = (x.reshape(shape) for x in pairs(math.prod(shape)))
+        for other in b[0], b.reshape(-1, shape[-1])[1 % len(b)], b[..., :1], b[:1, ..., ::1][..., -1:][: len(a)]:
+            if other.shape == (*shape[:-1], 1) or shape[len(shape) - other.ndim :] == other.shape:
+                np.testing.assert_array_equal(run(name, a, other), OPERATORS[name](a, other))
+                got = a.copy()
+                kernels.table.run_into(name, got, got, other)
+                np.testing.assert_array_equal(got, OPERATORS[name](a, other))
+    for other in np.ones((5, 1), np.float32), np.ones(129, np.float32), np.ones((1, 3, 130), np.float32):
+        with pytest.raises(ShapeError, match="with a row or a column"):
+            run(name, np.ones((3, 130), np.float32), other)
+    for memory in poisoned_empty:
+        memory.check_outside()
+
+
+def by_arrays(name: str, *args: Any) -> Any:
+    return kernels.KERNELS[name, "array"].fn(*args)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("n", [1, 5, 17, 100, 333])
+def test_bounded_kernels_give_what_arrays_do(n: int, poisoned_empty: list[GuardedArray]) -> None:
+    x, g = pairs(n)
+    x[: n // 2 : 7], x[1 : n // 2 : 7] = 3, -3  # where the derivatives change
+    with kernels.off():
+        exact = [by_arrays("clamp", x, *bounds) for bounds in ((-1, 0.5), (2, -2))]
+        masked = [by_arrays("clamp_backward", g, x, *bounds) for bounds in ((-3, 3), (0, 6))]
+        near = [
+            ("hardswish", (x,)),
+            ("hardswish_backward", (g, x)),
+            ("huber_error", (x, g, 0.7)),
+            ("lerp", (x, g, 0.3)),
+        ]
+        expected = [by_arrays(name, *args) for name, args in near]
+    for y, bounds in zip(exact, ((-1, 0.5), (2, -2)), strict=True):
+        np.testing.assert_array_equal(run("clamp", x, *bounds), y)
+    for y, bounds in zip(masked, ((-3, 3), (0, 6)), strict=True):
+        np.testing.assert_array_equal(run("clamp_backward", g, x, *bounds), y)
+    for (name, args), y in zip(near, expected, strict=True):
+        np.testing.assert_allclose(run(name, *args), y, rtol=2e-6, atol=1e-6, err_msg=name)
     for memory in poisoned_empty:
         memory.check_outside()
 

@@ -31,6 +31,8 @@ ALL = [
         "add_along",
         "add_rows",
         "arrange_blocks",
+        "clamp",
+        "clamp_backward",
         "clamp_min",
         "clamp_max",
         "attention",
@@ -43,6 +45,7 @@ ALL = [
     *("csr_matmul", "csr_matmul_transposed", "csr_sampled"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
     *("div", "encoder_blocks", "fft_complex", "fft_of_real", "fft_to_real", "formula", "gelu", "gelu_backward", "gru"),
+    *("hardswish", "hardswish_backward", "huber_error", "lerp"),
     *("layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),
     *("log_softmax_columns", "log_softmax_columns_backward"),
     *(
@@ -56,7 +59,18 @@ ALL = [
         "relu",
         "relu_backward",
     ),
-    *("rms_norm", "rotary", "row_sums", "running_sum", "scaled_exp", "select", "sgd_step", "sgd_steps", "sigmoid"),
+    *(
+        "rms_norm",
+        "rotary",
+        "row_squares",
+        "row_sums",
+        "running_sum",
+        "scaled_exp",
+        "select",
+        "sgd_step",
+        "sgd_steps",
+        "sigmoid",
+    ),
     *("silu", "silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
     *("sum_exp", "take_along", "take_rows"),
 ]
@@ -294,16 +308,19 @@ def test_the_best_library_for_the_processor_is_loaded(
 
 @pytest.mark.native
 @pytest.mark.skipif(not TILES.exists(), reason="not on x86-64 Linux, or not built")
-@pytest.mark.parametrize(("allowed", "exact"), [(1, 1), (1, 0), (0, 1)])
-def test_tiles_are_used_where_they_are_allowed_and_exact(
-    allowed: int, exact: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("tiles", "dots", "exact", "unit"),
+    [(1, 1, 1, "-amx"), (0, 1, 1, "-bf16"), (1, 1, 0, ""), (0, 1, 0, ""), (0, 0, 1, "")],
+)
+def test_products_of_halves_are_used_where_they_are_allowed_and_exact(
+    tiles: int, dots: int, exact: int, unit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = {"tl_allow_tiles": allowed, "tl_tiles_are_exact": exact}
+    answers = {"tl_allow_tiles": tiles, "tl_has_dots": dots, "tl_tiles_are_exact": exact}
     monkeypatch.setattr(library, "_open", lambda file: OfLevel(os.path.join(library.FOLDER, file), 4, **answers))
     found = library._load_native()
-    tiles = ["tallow-x86-64-v4-amx"] if allowed and exact else []
-    assert found.name == "native x86-64-v4" + "-amx" * len(tiles)
-    assert [handle.name for handle in found.handles] == [*tiles, *(path.stem for path in X86_64[:0:-1])]  # type: ignore[attr-defined]
+    first = [f"tallow-x86-64-v4{unit}"] if unit else []
+    assert found.name == f"native x86-64-v4{unit}"
+    assert [handle.name for handle in found.handles] == [*first, *(path.stem for path in X86_64[:0:-1])]  # type: ignore[attr-defined]
 
 
 @pytest.mark.native

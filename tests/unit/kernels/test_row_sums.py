@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(LIBRARY.library == "none", reason=f"no compiled 
 rng = np.random.default_rng(8)
 
 
-def compiled(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    result: np.ndarray[Any, Any] = kernels.KERNELS["row_sums", library.BACKEND].fn(x)
+def compiled(x: np.ndarray[Any, Any], name: str = "row_sums") -> np.ndarray[Any, Any]:
+    result: np.ndarray[Any, Any] = kernels.KERNELS[name, library.BACKEND].fn(x)
     return result
 
 
@@ -30,6 +30,8 @@ def test_sums_are_within_the_bound(n: int, kind: str, poisoned_empty: list[Guard
     magnitudes = np.abs(x).sum(axis=1, dtype=np.float64)
     error = np.abs(sums - x.sum(axis=1, dtype=np.float64))
     assert (error <= (40 + np.log2(n)) * 2.0**-24 * magnitudes).all()
+    squares = np.square(x, dtype=np.float64).sum(axis=1)
+    assert (np.abs(compiled(x, "row_squares") - squares) <= (41 + np.log2(n)) * 2.0**-24 * squares).all()
     for guarded_array in poisoned_empty:
         guarded_array.check_outside()
 
@@ -44,6 +46,16 @@ def test_sum_and_mean_over_the_last_dim_use_it() -> None:
         assert sums.shape == means.shape == expected.shape
         np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-5, atol=1e-4)
         np.testing.assert_allclose(means.numpy(), expected / 100, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dim", [None, 0, 2, (1, 2), (0, 2)])
+def test_norms_use_sums_of_squares(dim: Any) -> None:
+    x = rng.standard_normal((6, 30, 100)).astype(np.float32)
+    for keepdim in (False, True):
+        expected = np.sqrt(np.square(x, dtype=np.float64).sum(axis=dim, keepdims=keepdim))
+        norms = tl.tensor(x).norm(dim=dim, keepdim=keepdim)
+        assert norms.shape == expected.shape
+        np.testing.assert_allclose(norms.numpy(), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dim", [None, (1, 2), (-1, -2), (2, 1, 0)])

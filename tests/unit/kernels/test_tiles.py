@@ -1,4 +1,4 @@
-"""Products by the matrix tiles of AMX, on a processor that has them."""
+"""Products of halves by the matrix tiles of AMX, or by AVX512-BF16, on a processor that has either."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def has_tiles() -> None:
     info = kernels.info()
     if not info.enabled:
         pytest.skip("kernels are switched off")
-    if "amx" not in info.library:
-        pytest.skip(f"{info.library} has no tiles")
+    if not info.library.endswith(("-amx", "-bf16")):
+        pytest.skip(f"{info.library} has no products of halves")
 
 
 def halves(*shape: int) -> Array:
@@ -103,7 +103,8 @@ def test_explain_says_how_much_memory_is_packed(capsys: pytest.CaptureFixture[st
     for rows in 512, 15:
         kernels.explain("linear", halves(rows, 1024), halves(10, 1024), None)
     many, few = capsys.readouterr().out.split("linear on cpu")[1:]
-    assert "native  chosen: by matrix tiles; 1 MiB of x are packed for the call, nothing of the weight" in many
+    unit = "matrix tiles" if kernels.info().library.endswith("amx") else "dot products of bfloat16"
+    assert f"native  chosen: by {unit}; 1 MiB of x are packed for the call, nothing of the weight" in many
     assert "native  no: takes" in few
 
 

@@ -17,7 +17,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.kernels.library import IN_BROWSER
-from tallow.ops.chain import Chain, Instruction, Operation
+from tallow.ops.chain import Chain, Operation
 from tallow.ops.table import OPS
 
 LEAST_OPS = 2
@@ -178,23 +178,7 @@ class _Builder:
         inputs = [x for x in dict.fromkeys(x for step in self.instructions for x in step[2:]) if x not in results]
         tensors = [x for x in inputs if isinstance(x, Node)]
         numbers = [x for x in inputs if not isinstance(x, Node)]
-        index = {x: i for i, x in enumerate([*tensors, *numbers])}
-        operands = len(index)
-        free: list[int] = []
-        last_use = {x: i for i, step in enumerate(self.instructions) for x in step[2:]}
-        instructions = []
-        for i, (operation, result, a, b) in enumerate(self.instructions):
-            at = index[a], index[b]
-            for x in dict.fromkeys((a, b)):
-                if x in results and x not in outputs and last_use[x] == i:
-                    free.append(index[x])
-            if result not in outputs and free:
-                index[result] = free.pop()
-            else:
-                index[result], operands = operands, operands + 1
-            instructions.append(Instruction(operation, index[result], *at))
-        shape = self.made[outputs[0]][0].shape
-        chain = Chain(instructions, len(inputs), [index[x] for x in outputs], operands, shape)
+        chain = Chain.of(self.instructions, [*tensors, *numbers], outputs, self.made[outputs[0]][0].shape)
         call = FusedCall(chain, tuple(self.nodes.values()), numbers)
         with self.graph.inserting_before(next(iter(self.nodes))):
             fused = self.graph.call_function(call, tuple(tensors))

@@ -26,6 +26,7 @@ from tallow.kernels.bindings import (
     fourier,
     gates,
     linear,
+    losses,
     matmul,
     normalization,
     pooling,

@@ -1,4 +1,4 @@
-"""sigmoid, silu, gelu, relu and the gradients of the last two; see src/{silu,gelu,arithmetic}_f32.c."""
+"""sigmoid, silu, gelu, relu, hardswish, and gradients; see src/elementwise/{silu,gelu,arithmetic,bounded}_f32.c."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _gelu_backward = {
     "none": function("tl_gelu_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
     "tanh": function("tl_gelu_tanh_backward_f32", None, POINTER, POINTER, POINTER, SIZE),
 }
-_clamp_min = function("tl_clamp_min_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-_leaky_relu_backward = function("tl_leaky_relu_backward_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_clamp_min = function("tl_clamp_min_f32", None, *[POINTER] * 3, *[SIZE] * 3, FLOAT)
+_leaky_relu_backward = function("tl_leaky_relu_backward_f32", None, *[POINTER] * 3, *[SIZE] * 3, FLOAT)
+_hardswish = function("tl_hardswish_f32", None, POINTER, POINTER, SIZE)
+_hardswish_backward = function("tl_hardswish_backward_f32", None, *[POINTER] * 3, SIZE)
 NOTHING = math.nan  # the slope of `_leaky_relu_backward` for 0, of infinite elements too
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
@@ -65,7 +67,7 @@ def float32_elements(x: Array) -> bool:
 def relu(x: Array) -> Array:
     """Return max(x, 0) of each element."""
     x, y = contiguous(x), np.empty(x.shape, FLOAT32)
-    by_rows(_clamp_min, (y, x, None), x.size, ELEMENT * x.size, 0.0)
+    by_rows(_clamp_min, (y, x, None), x.size, ELEMENT * x.size, 1, 1, 0.0)
     return y
 
 
@@ -77,7 +79,7 @@ def two_of_float32_elements(g: Array, y: Array) -> bool:
 @kernel("relu_backward", BACKEND, accepts=two_of_float32_elements)
 def relu_backward(g: Array, y: Array) -> Array:
     """Return the gradient of x from that of y = relu(x)."""
-    return elementwise("relu_backward", _leaky_relu_backward, ELEMENT, g, y, numbers=(NOTHING,))
+    return elementwise("relu_backward", _leaky_relu_backward, ELEMENT, g, y, numbers=(1, 1, NOTHING))
 
 
 def two_of_float32_elements_and_number(x: Array, y: Array, slope: float) -> bool:
@@ -88,4 +90,14 @@ def two_of_float32_elements_and_number(x: Array, y: Array, slope: float) -> bool
 @kernel("leaky_relu_backward", BACKEND, accepts=two_of_float32_elements_and_number)
 def leaky_relu_backward(g: Array, x: Array, slope: float) -> Array:
     """Return g where x is positive and slope · g elsewhere: the gradient of x, or with x as g leaky_relu itself."""
-    return elementwise("leaky_relu_backward", _leaky_relu_backward, ELEMENT, g, x, numbers=(slope,))
+    return elementwise("leaky_relu_backward", _leaky_relu_backward, ELEMENT, g, x, numbers=(1, 1, slope))
+
+
+# x · min(max(x + 3, 0), 6) / 6, and its gradient
+kernel("hardswish", BACKEND, accepts=float32_elements)(element_kernel("hardswish", _hardswish, ELEMENT))
+
+
+@kernel("hardswish_backward", BACKEND, accepts=two_of_float32_elements)
+def hardswish_backward(g: Array, x: Array) -> Array:
+    """Return g times the derivative of hardswish at x."""
+    return elementwise("hardswish_backward", _hardswish_backward, ELEMENT, g, x)

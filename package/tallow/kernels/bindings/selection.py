@@ -1,18 +1,20 @@
-"""select, at_least, at_most; see src/{select,arithmetic}_f32.c."""
+"""select, clamp and its bounds alone; see src/elementwise/{select,arithmetic,bounded}_f32.c."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tallow.dtypes import Array, Scalar
-from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, broadcasts_to, contiguous, is_plain, two_float32_arrays
 from tallow.kernels.bindings.threads import ELEMENT, by_rows, by_steps
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import kernel, minimum
 
 _select = function("tl_select_f32", None, *[POINTER] * 4, *[SIZE] * 3)
-_clamp_min = function("tl_clamp_min_f32", None, *[POINTER] * 3, SIZE, FLOAT)
-_clamp_max = function("tl_clamp_max_f32", None, *[POINTER] * 3, SIZE, FLOAT)
+_clamp_min = function("tl_clamp_min_f32", None, *[POINTER] * 3, *[SIZE] * 3, FLOAT)
+_clamp_max = function("tl_clamp_max_f32", None, *[POINTER] * 3, *[SIZE] * 3, FLOAT)
+_clamp = function("tl_clamp_f32", None, *[POINTER] * 3, SIZE)
+_clamp_backward = function("tl_clamp_backward_f32", None, *[POINTER] * 4, SIZE)
 LEAST = 1 << 12  # elements; a call takes longer than NumPy with fewer
 
 
@@ -55,7 +57,7 @@ def float32_and_number(x: Array, bound: Scalar) -> bool:
 def _bounded(function: CFunction, x: Array, bound: Scalar) -> Array:
     x = contiguous(x)
     y = np.empty(x.shape, FLOAT32)
-    by_rows(function, (y, x, None), x.size, ELEMENT * x.size, float(bound))
+    by_rows(function, (y, x, None), x.size, ELEMENT * x.size, 1, 1, float(bound))
     return y
 
 
@@ -69,3 +71,33 @@ def clamp_min(x: Array, bound: Scalar) -> Array:
 def clamp_max(x: Array, bound: Scalar) -> Array:
     """Return the smaller of each element and the bound."""
     return _bounded(_clamp_max, x, bound)
+
+
+@minimum(LEAST)
+def float32_and_two_numbers(x: Array, low: Scalar, high: Scalar) -> bool:
+    """A contiguous float32 array of at least {minimum} elements, and two numbers that are not NaN."""
+    return type(high) in (float, int) and high == high and float32_and_number(x, low)
+
+
+@kernel("clamp", BACKEND, accepts=float32_and_two_numbers)
+def clamp(x: Array, low: Scalar, high: Scalar) -> Array:
+    """Return min(max(x, low), high)."""
+    x, bounds = contiguous(x), np.array((low, high), FLOAT32)
+    y = np.empty(x.shape, FLOAT32)
+    by_rows(_clamp, (y, x, bounds), x.size, ELEMENT * x.size, shared=1)
+    return y
+
+
+@minimum(LEAST)
+def two_of_float32_and_two_numbers(g: Array, x: Array, low: Scalar, high: Scalar) -> bool:
+    """Two contiguous float32 arrays of one shape, of at least {minimum} elements, and two numbers that are not NaN."""
+    return two_float32_arrays(g, x) and float32_and_two_numbers(x, low, high)
+
+
+@kernel("clamp_backward", BACKEND, accepts=two_of_float32_and_two_numbers)
+def clamp_backward(g: Array, x: Array, low: Scalar, high: Scalar) -> Array:
+    """Return g where x is between the bounds and 0 elsewhere."""
+    g, x, bounds = contiguous(g), contiguous(x), np.array((low, high), FLOAT32)
+    y = np.empty(x.shape, FLOAT32)
+    by_rows(_clamp_backward, (y, g, x, bounds), x.size, ELEMENT * x.size, shared=1)
+    return y

@@ -1,4 +1,4 @@
-"""Products by the matrix tiles of AMX, for `linear`; see src/tiles."""
+"""Products of halves by the matrix tiles of AMX, or by AVX512-BF16, for `linear`; see src/tiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tallow.dtypes import BF16, HALVES, Array, widen
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, new_memory
 from tallow.kernels.bindings.threads import by_steps
-from tallow.kernels.library import OFFSET, POINTER, SIZE, function, has_function
+from tallow.kernels.library import OFFSET, POINTER, SIZE, function, has_function, name
 
 HAS_TILES = has_function("tl_tiles_linear_bf16")
 if HAS_TILES:
@@ -18,9 +18,10 @@ if HAS_TILES:
     _scratch = function("tl_tiles_linear_scratch", SIZE, SIZE)
     _linear = function("tl_tiles_linear_bf16", None, *[POINTER] * 4, *[SIZE] * 3, OFFSET, SIZE, POINTER)
 
-LEAST_ROWS = 16  # of x: a tile is computed as quickly for one row as for sixteen
+LEAST_ROWS = 16  # of x: a tile is computed as quickly for one row as for sixteen, whichever unit does it
 GROUP = 32  # rows of x that are packed together, and columns of y that are computed together
-PRODUCTS = 8  # that take as long as one multiplication of floats by vectors, for the choice of threads
+UNIT = "matrix tiles" if name().endswith("amx") else "dot products of bfloat16"
+PRODUCTS = 8 if name().endswith("amx") else 2  # that take as long as a multiplication of floats by vectors, for threads
 PACKED = 4  # elements that are packed meanwhile
 
 
@@ -35,11 +36,11 @@ def are_for_tiles(x: Array, weight: Array, bias: Array | None) -> bool:
 
 
 def describe_linear(x: Array, weight: Array, bias: Array | None) -> str:
-    """Return that tiles compute `linear`, and the memory that it takes; "" if they do not."""
+    """Return which unit computes `linear`, and the memory that it takes; "" if they do not."""
     if not are_for_tiles(x, weight, bias):
         return ""
     packed = _packed_bytes(math.prod(x.shape[:-1]), weight.shape[1])
-    return f"by matrix tiles; {packed / 2**20:.2g} MiB of x are packed for the call, nothing of the weight"
+    return f"by {UNIT}; {packed / 2**20:.2g} MiB of x are packed for the call, nothing of the weight"
 
 
 def linear(x: Array, weight: Array, bias: Array | None) -> Array:

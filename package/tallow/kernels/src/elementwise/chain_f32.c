@@ -21,21 +21,26 @@
 
 enum { ADD, SUB, MUL, DIV, MAX, MIN, SQRT, ABS, EXP, TANH, SIGMOID, SILU, RELU };
 
-// For relaxed SIMD, the compiler turns a comparison and a choice into an instruction that may return either operand if one
-// is NaN.
-static inline vf larger(vf a, vf b) { return select((a != a) | (b != b), a + b, max(a, b)); }
-static inline vf less(vf a, vf b) { return select((a != a) | (b != b), a + b, select(a < b, a, b)); }
+// NaN if either is. For relaxed SIMD, the compiler turns a comparison and a choice into an instruction that may return either
+// operand if one is NaN; others return b.
+#if defined __wasm_relaxed_simd__
+static inline vf unless_nan(vf y, vf a, vf b) { return select((a != a) | (b != b), a + b, y); }
+#else
+static inline vf unless_nan(vf y, vf a, vf b) { return (void)b, select(a != a, a, y); }
+#endif
+static inline vf larger(vf a, vf b) { return unless_nan(select(a > b, a, b), a, b); }
+static inline vf less(vf a, vf b) { return unless_nan(select(a < b, a, b), a, b); }
 
-#define EACH(EXPRESSION)                           \
-  for (size_t i = 0; i < n; i += LANES) {          \
-    vf p = load(a + i), q = load(b + i);           \
-    (void)q;                                       \
-    store(y + i, EXPRESSION);                      \
-  }                                                \
+#define EACH(EXPRESSION)                                                            \
+  for (size_t i = 0; i < n; i += LANES) {                                           \
+    vf p = load(a + (i & of_a)), q = load(b + (i & of_b));                          \
+    (void)q;                                                                        \
+    store(y + i, EXPRESSION);                                                       \
+  }                                                                                 \
   break;
 
-// n is a multiple of LANES
-static void vectors(int operation, float *y, const float *a, const float *b, size_t n) {
+// n is a multiple of LANES; of_a and of_b are 0 for an operand of LANES elements that repeat, and else -1
+static void vectors(int operation, float *y, const float *a, const float *b, size_t of_a, size_t of_b, size_t n) {
   switch (operation) {
   case ADD: EACH(p + q)
   case SUB: EACH(p - q)
@@ -53,14 +58,14 @@ static void vectors(int operation, float *y, const float *a, const float *b, siz
   }
 }
 
-static void instruction(int operation, float *y, const float *a, const float *b, size_t n) {
+static void instruction(int operation, float *y, const float *a, const float *b, size_t of_a, size_t of_b, size_t n) {
   size_t whole = n / LANES * LANES, rest = n - whole;
-  vectors(operation, y, a, b, whole);
+  vectors(operation, y, a, b, of_a, of_b, whole);
   if (rest) {
     float p[LANES], q[LANES];
-    store(p, load_part(a + whole, rest, 1.0f));
-    store(q, load_part(b + whole, rest, 1.0f));
-    vectors(operation, p, p, q, LANES);
+    store(p, load_part(a + (whole & of_a), rest, 1.0f));
+    store(q, load_part(b + (whole & of_b), rest, 1.0f));
+    vectors(operation, p, p, q, 0, 0, LANES);
     store_part(y + whole, rest, load(p));
   }
 }
@@ -81,7 +86,7 @@ EXPORT void tl_chain_f32(const int32_t *program, float *const *const *arrays, co
 void tl_chain_f32(const int32_t *program, float *const *const *arrays, const int64_t *periods, size_t first, size_t last,
                   size_t steps, size_t operands, float *scratch) {
   scratch = (float *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-  const size_t read = (uintptr_t)*arrays[program[2]] / sizeof(float); // first; its blocks but one begin at a cache line
+  const size_t read = (uintptr_t)*arrays[program[4 * steps - 3]] / sizeof(float); // last; its blocks but one begin at a cache line
   for (size_t at = first, n; at < last; at += n) {
     n = smaller(BLOCK - (read + at) % 16, last - at);
     for (size_t k = 0; k < operands; k++) {
@@ -89,17 +94,19 @@ void tl_chain_f32(const int32_t *program, float *const *const *arrays, const int
       float *block = scratch + k * BLOCK;
       if (period > 1)
         repeat(block, *arrays[k], (size_t)period, at, n);
-      else if (period == 1 && at == first) // one number fills its block once
-        for (size_t i = 0; i < BLOCK; i += LANES) store(block + i, splat(**arrays[k]));
+      else if (period == 1 && at == first)
+        store(block, splat(**arrays[k])); // one number is a vector, which all vectors of a block are computed with
     }
     for (size_t s = 0; s < steps; s++) {
       const int32_t *step = program + 4 * s;
       float *block[3];
+      size_t mask[3];
       for (int k = 0; k < 3; k++) {
         int32_t operand = step[k + 1];
         block[k] = periods[operand] == WHOLE ? *arrays[operand] + at : scratch + operand * BLOCK;
+        mask[k] = periods[operand] == 1 ? 0 : (size_t)-1;
       }
-      instruction(step[0], block[0], block[1], block[2], n);
+      instruction(step[0], block[0], block[1], block[2], mask[1], mask[2], n);
     }
   }
 }

@@ -4,7 +4,8 @@
 
 #define WIDEN(half)                                                                                                      \
   void tl_widen_##half(float *y, const uint16_t *x, size_t n) {                                                          \
-    size_t i = 0;                                                                                                        \
+    size_t i = smaller(before_line(y), n);                                                                               \
+    for (size_t j = 0; j < i; j++) y[j] = widen_one_##half(x[j]);                                                        \
     for (; i + LANES <= n; i += LANES) store(y + i, widen_##half(x + i));                                                \
     for (; i < n; i++) y[i] = widen_one_##half(x[i]);                                                                    \
   }

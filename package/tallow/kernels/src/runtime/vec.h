@@ -58,6 +58,10 @@ static inline size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static inline size_t rounded_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 static inline size_t to_lanes(size_t n) { return rounded_up(n, LANES); }
 
+// The floats before the next address of a whole vector, from which on no store of one crosses a cache line: a processor takes
+// twice as long for those that do.
+static inline size_t before_line(const float *y) { return (0 - (uintptr_t)y / sizeof *y) % LANES; }
+
 static inline void clear(float *x, size_t n) {
   for (size_t i = 0; i < n; i++) x[i] = 0.0f;
 }

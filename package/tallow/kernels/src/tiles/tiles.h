@@ -1,6 +1,7 @@
-// The matrix tiles of Intel's AMX: eight registers of sixteen rows of 64 bytes, which belong to a thread.
+// Tiles of sixteen rows of 64 bytes: vectors of pairs of halves, their products by AVX512-BF16, and the matrix tiles of
+// Intel's AMX, eight registers of tiles that belong to a thread.
 //
-// A kernel configures them and releases them again: a thread that computes nothing has none, so switching between threads
+// A kernel configures those and releases them again: a thread that computes nothing has none, so switching between threads
 // costs nothing, and a forked process begins without. The loader asks the system to allow them (library.c) before it calls
 // a kernel that has them.
 #ifndef TALLOW_TILES_H
@@ -8,30 +9,11 @@
 
 #include "runtime/vec.h"
 
-#if defined __AMX_BF16__ && defined __AMX_INT8__
-#define HAS_TILES 1
+#if defined __AVX512BF16__
+#define HAS_DOTS 1
 #include <immintrin.h>
 
 enum { TILE = 16, TILE_BYTES = 1024, LINE = 64 };
-
-// Configure four tiles of sums, 0 to 3, two of sixteen rows of `bytes`, 4 and 5, and two of as many bytes of sixteen columns,
-// four bytes in a row, 6 and 7. A whole row is a LINE.
-static inline void configure_tiles(int bytes) {
-  struct {
-    uint8_t palette, start, reserved[14];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  } all = {.palette = 1};
-  for (int t = 0; t < 8; t++) {
-    all.row_bytes[t] = (uint16_t)(t == 4 || t == 5 ? bytes : LINE);
-    all.rows[t] = (uint8_t)(t < 6 ? TILE : bytes / 4);
-  }
-  _tile_loadconfig(&all);
-}
-
-// Clear a tile of sums. Products wait 50 cycles for `_tile_zero`, and 8 for memory.
-static const float zeros[TILE * TILE] __attribute__((aligned(LINE), unused));
-#define CLEAR_TILE(t) _tile_loadd(t, zeros, LINE)
 
 typedef uint32_t sixteen_words __attribute__((vector_size(LINE), aligned(4), may_alias));
 
@@ -90,6 +72,37 @@ static inline __attribute__((always_inline)) void transpose_words(sixteen_words 
 #pragma clang loop unroll(full)
   for (int i = 0; i < 16; i++) v[i] = a[i];
 }
+
+// sums plus the products of sixteen pairs with one pair, or with sixteen; the second of each pair is added first
+static inline sixteen_floats plus_products(sixteen_floats sums, sixteen_words pairs, sixteen_words others) {
+  return (sixteen_floats)_mm512_dpbf16_ps((__m512)sums, (__m512bh)pairs, (__m512bh)others);
+}
+
+#else
+#define HAS_DOTS 0
+#endif
+
+#if defined __AMX_BF16__ && defined __AMX_INT8__
+#define HAS_TILES 1
+
+// Configure four tiles of sums, 0 to 3, two of sixteen rows of `bytes`, 4 and 5, and two of as many bytes of sixteen columns,
+// four bytes in a row, 6 and 7. A whole row is a LINE.
+static inline void configure_tiles(int bytes) {
+  struct {
+    uint8_t palette, start, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+  } all = {.palette = 1};
+  for (int t = 0; t < 8; t++) {
+    all.row_bytes[t] = (uint16_t)(t == 4 || t == 5 ? bytes : LINE);
+    all.rows[t] = (uint8_t)(t < 6 ? TILE : bytes / 4);
+  }
+  _tile_loadconfig(&all);
+}
+
+// Clear a tile of sums. Products wait 50 cycles for `_tile_zero`, and 8 for memory.
+static const float zeros[TILE * TILE] __attribute__((aligned(LINE), unused));
+#define CLEAR_TILE(t) _tile_loadd(t, zeros, LINE)
 
 #else
 #define HAS_TILES 0

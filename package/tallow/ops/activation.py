@@ -221,8 +221,7 @@ def _(*, input: Derived) -> Derived:
 @kernel("hardswish", "array")
 def hardswish_array(x: Array) -> Array:
     """Return x · min(max(x + 3, 0), 6) / 6 of each element."""
-    value: Array = x * between(x + 3, 0, 6) / 6
-    return value
+    return x * between(x + 3, 0, 6) / 6
 
 
 @kernel("hardswish_backward", "array")

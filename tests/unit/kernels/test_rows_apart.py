@@ -25,7 +25,7 @@ LIBRARIES = (
     ("native aarch64", "native aarch64-dot"),
     ("wasm simd128", "wasm relaxed-simd"),
 )
-LOADED = kernels.info().library
+LOADED = kernels.info().library.removesuffix("-bf16")  # which multiplies no blocks
 LOADABLE = next((names[: names.index(LOADED) + 1] for names in LIBRARIES if LOADED in names), ())
 ROWS, COLUMNS = 29, 53  # tiles of 8, 4 and 1 rows; groups of 16 columns, and a part of one
 ROWS_OF_TILES = 61  # three tiles of AMX and 13 rows more

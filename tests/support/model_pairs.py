@@ -269,6 +269,10 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
     "gpt-neox, in sequence": ("GPTNeoXForCausalLM", NEOX_SIZES | {"use_parallel_residual": False}),
     "opt": ("OPTForCausalLM", OPT_SIZES | {"word_embed_proj_dim": 20}),
     "opt, norms after": ("OPTForCausalLM", OPT_SIZES | {"do_layer_norm_before": False}),
+    "gpt-oss": (
+        "GptOssForCausalLM",
+        LLAMA_SIZES | {"num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": 7, "swiglu_limit": 1.0},
+    ),
     "llama, dynamic": (
         "LlamaForCausalLM",
         LLAMA_SIZES

@@ -69,6 +69,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "NanoChat": DECODER | {"model_type": "nanochat"},
     "Helium": DECODER | {"model_type": "helium", "head_dim": 4},
     "Arcee": DECODER | {"model_type": "arcee"},
+    "GptOss": DECODER | EXPERTS | {"model_type": "gpt_oss", "head_dim": 4},
     "GPTNeoX": DECODER | {"model_type": "gpt_neox", "rotary_pct": 0.5},
     "OPT": ENCODER | {"model_type": "opt", "ffn_dim": 12, "word_embed_proj_dim": 6},
     "Falcon": {"model_type": "falcon", "alibi": True, "new_decoder_architecture": True, "num_kv_heads": 1} | ENCODER,

@@ -69,6 +69,7 @@ MODEL_TYPES = {
     "glm4": "Glm4ForCausalLM",
     "gpt2": "GPT2LMHeadModel",
     "gpt_neox": "GPTNeoXForCausalLM",
+    "gpt_oss": "GptOssForCausalLM",
     "granite": "GraniteForCausalLM",
     "granitemoehybrid": "GraniteMoeHybridForCausalLM",
     "helium": "HeliumForCausalLM",

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.apply import apply
 from tallow.core.creation import arange
 from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
 from tallow.functions.attention import record_attention
 from tallow.nn import functional as F
+from tallow.ops.joining import cat
 from tallow.tape.modes import is_exporting
 
 where = PUBLIC["tl"]["where"]
@@ -92,6 +94,7 @@ def causal_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
     softcap: float | None = None,
+    sinks: Tensor | None = None,
     window: int | None = None,
     lengths: npt.NDArray[np.int64] | None = None,
     masks: dict[Any, Tensor] | None = None,
@@ -104,6 +107,7 @@ def causal_attention(
     Args:
         scale: factor of the scores; None means 1 / √K.
         softcap: bound of the scores, see `soft_cap`; None means unbounded.
+        sinks: (H,), for each head a score of nothing, which takes a share of the weights; None means none.
         window: sliding window: the number of positions a query attends to, itself included; None means all.
         lengths: (B,), the number of tokens in each row. Rows are padded on the left, and padding is never attended to.
             None means no padding.
@@ -118,12 +122,12 @@ def causal_attention(
         k_BGSK, v_BGSK = k_BGSK[:, :, -keys:], v_BGSK[:, :, -keys:]
     if window is not None and keys <= window:
         window = None
-    allowed = None
-    if window or lengths is not None or 1 < queries < keys or (softcap and queries > 1):
+    allowed, in_steps = None, softcap is not None or sinks is not None
+    if window or lengths is not None or 1 < queries < keys or (in_steps and queries > 1):
         # PyTorch's is_causal aligns the first query with the first key; here the last query aligns with the last key.
         cached_masks = {} if masks is None else masks
         # The attention kernels read an additive float32 mask without converting it.
-        additive = softcap is None and q_BHTK.dtype is dtypes.float32
+        additive = not in_steps and q_BHTK.dtype is dtypes.float32
         key = (queries, keys, window, additive)
         allowed = cached_masks.get(key)
         if allowed is None and is_exporting() and lengths is None:
@@ -133,8 +137,8 @@ def causal_attention(
             xp = devices.array_module(visible)
             mask = xp.where(visible, np.float32(0), np.float32(-np.inf)) if additive else visible
             allowed = cached_masks[key] = wrap(devices.move(mask, q_BHTK.device))
-    if softcap is not None:
-        return _capped_attention(q_BHTK, k_BGSK, v_BGSK, allowed, scale, softcap, dropout_p)
+    if in_steps:
+        return _attention_in_steps(q_BHTK, k_BGSK, v_BGSK, allowed, scale, softcap, sinks, dropout_p)
     return F.scaled_dot_product_attention(
         q_BHTK,
         k_BGSK,
@@ -166,7 +170,7 @@ def two_sided_attention(
     Returns: (B, H, T, K)
     """
     if softcap is not None:
-        return _capped_attention(q_BHTK, k_BGTK, v_BGTK, mask, scale, softcap, dropout_p)
+        return _attention_in_steps(q_BHTK, k_BGTK, v_BGTK, mask, scale, softcap, None, dropout_p)
     grouped = q_BHTK.shape[1] != k_BGTK.shape[1]
     return F.scaled_dot_product_attention(q_BHTK, k_BGTK, v_BGTK, mask, dropout_p, scale=scale, enable_gqa=grouped)
 
@@ -179,23 +183,28 @@ def soft_cap(x: Tensor, cap: float | None) -> Tensor:
     return x if cap is None else F.tanh(x / cap) * cap
 
 
-def _capped_attention(
+def _attention_in_steps(
     q_BHTK: Tensor,
     k_BGSK: Tensor,
     v_BGSK: Tensor,
     allowed: Tensor | None,
     scale: float | None,
-    softcap: float,
+    softcap: float | None,
+    sinks_H: Tensor | None,
     dropout_p: float,
 ) -> Tensor:
-    """Compute `causal_attention` with soft-capped scores; holds the scores of all queries in memory at once."""
+    """Compute `causal_attention` with soft caps or sinks; holds the scores of all queries in memory at once."""
     scale = q_BHTK.shape[-1] ** -0.5 if scale is None else scale
     grouped_BGnTK = q_BHTK.unflatten(1, (k_BGSK.shape[1], -1))
     scores_BHTS = soft_cap((grouped_BGnTK @ k_BGSK.unsqueeze(2).mT).flatten(1, 2) * scale, softcap)
     if allowed is not None:
         scores_BHTS = scores_BHTS.masked_fill(~allowed, dtypes.finfo(scores_BHTS.dtype).min)
     record_attention(scores_BHTS, None)
-    weights_BHTS = F.softmax(scores_BHTS, -1)
+    if sinks_H is None:
+        weights_BHTS = F.softmax(scores_BHTS, -1)
+    else:
+        sinks_BHT1 = sinks_H.to(scores_BHTS.dtype)[:, None, None].expand(*scores_BHTS.shape[:-1], 1)
+        weights_BHTS = F.softmax(apply(cat, [scores_BHTS, sinks_BHT1], -1), -1)[..., :-1]
     if allowed is not None:
         weights_BHTS = weights_BHTS.masked_fill(~allowed, 0.0)  # softmax is uniform where every key is masked
     if dropout_p:

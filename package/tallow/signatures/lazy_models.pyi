@@ -88,6 +88,9 @@ from tallow.models.decoders.glm import Glm4Config as Glm4Config
 from tallow.models.decoders.glm import Glm4Model as Glm4Model
 from tallow.models.decoders.glm import GlmConfig as GlmConfig
 from tallow.models.decoders.glm import GlmModel as GlmModel
+from tallow.models.decoders.gpt_oss import GptOss as GptOss
+from tallow.models.decoders.gpt_oss import GptOssConfig as GptOssConfig
+from tallow.models.decoders.gpt_oss import GptOssModel as GptOssModel
 from tallow.models.decoders.granite import Granite as Granite
 from tallow.models.decoders.granite import GraniteConfig as GraniteConfig
 from tallow.models.decoders.granite import GraniteModel as GraniteModel
@@ -231,6 +234,7 @@ from tallow.models.decoders import glm as glm
 from tallow.models.built_in import glosses as glosses
 from tallow.models.decoders import gpt2 as gpt2
 from tallow.models.decoders import gpt_neox as gpt_neox
+from tallow.models.decoders import gpt_oss as gpt_oss
 from tallow.models.decoders import granite as granite
 from tallow.models.decoders import helium as helium
 from tallow.models.decoders import hunyuan as hunyuan
@@ -306,6 +310,8 @@ class Glm4ForSequenceClassification(_DecoderForSequenceClassification): ...
 class Glm4ForTokenClassification(_DecoderForTokenClassification): ...
 class GlmForSequenceClassification(_DecoderForSequenceClassification): ...
 class GlmForTokenClassification(_DecoderForTokenClassification): ...
+class GptOssForSequenceClassification(_DecoderForSequenceClassification): ...
+class GptOssForTokenClassification(_DecoderForTokenClassification): ...
 class HeliumForSequenceClassification(_DecoderForSequenceClassification): ...
 class HeliumForTokenClassification(_DecoderForTokenClassification): ...
 class HunYuanDenseV1ForSequenceClassification(_DecoderForSequenceClassification): ...
@@ -480,6 +486,11 @@ __all__ = [
     "GlmForSequenceClassification",
     "GlmForTokenClassification",
     "GlmModel",
+    "GptOss",
+    "GptOssConfig",
+    "GptOssForSequenceClassification",
+    "GptOssForTokenClassification",
+    "GptOssModel",
     "Granite",
     "GraniteConfig",
     "GraniteModel",
@@ -676,6 +687,7 @@ __all__ = [
     "glosses",
     "gpt2",
     "gpt_neox",
+    "gpt_oss",
     "granite",
     "helium",
     "hunyuan",

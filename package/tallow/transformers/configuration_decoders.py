@@ -18,6 +18,7 @@ DECODERS: dict[str, str] = {
     "glm": "GlmConfig",
     "glm4": "Glm4Config",
     "gpt_neox": "GPTNeoXConfig",
+    "gpt_oss": "GptOssConfig",
     "granite": "GraniteConfig",
     "granitemoehybrid": "GraniteMoeHybridConfig",
     "helium": "HeliumConfig",
@@ -94,6 +95,15 @@ _CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
         "layer_norm_eps": 1e-05, "bos_token_id": 0, "use_parallel_residual": True, "rope_parameters":
         {"rope_theta": 10000.0, "partial_rotary_factor": 0.25, "rope_type": "default"}, "attention_bias": True,
         "is_decoder": False,
+    }),
+    "gpt_oss": ("pretraining_tp mlp_bias", {
+        "num_hidden_layers": 36, "num_local_experts": 128, "vocab_size": 201088, "hidden_size": 2880,
+        "intermediate_size": 2880, "head_dim": 64, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "sliding_window": 128, "max_position_embeddings": 131072, "rms_norm_eps": 1e-05, "rope_parameters":
+        {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+        "original_max_position_embeddings": 4096, "rope_theta": 150000.0}, "num_experts_per_tok": 4,
+        "swiglu_alpha": 1.702, "swiglu_limit": 7.0, "router_aux_loss_coef": 0.001, "output_router_logits":
+        False, "bos_token_id": None, "eos_token_id": None, "attention_bias": True,
     }),
     "granite": ("pretraining_tp head_dim", {
         "num_key_value_heads": 32, "embedding_multiplier": 1.0, "logits_scaling": 1.0, "residual_multiplier":

@@ -326,6 +326,9 @@ _ALIASES: dict[str, dict[str, str]] = {
     "granitemoehybrid": {
         "layers_block_type": "layer_types",
     },
+    "gpt_oss": {
+        "num_experts": "num_local_experts",
+    },
     "mixtral": {
         "num_experts": "num_local_experts",
     },

@@ -190,6 +190,7 @@ class SparseMLP(Module):
     """The weighted sum of the outputs of the experts that the router chooses for each token."""
 
     router_class: ClassVar[type[Router]] = Router
+    expert_class: ClassVar[type[LlamaMLP]] = LlamaMLP
     expert_bias: Tensor | None  # see `Router.choose`
 
     def __init__(self, config: ExpertsConfig, device: Any, dtype: Any) -> None:
@@ -198,7 +199,7 @@ class SparseMLP(Module):
         self.register_buffer("expert_bias", None)
         self._kept = _Kept()
         width, names, count = config.expert_width, config.expert_names, config.num_experts
-        self.experts = ModuleList(LlamaMLP(config, device, dtype, width, names) for _ in range(count))
+        self.experts = ModuleList(self.expert_class(config, device, dtype, width, names) for _ in range(count))
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         x_ND = x_BTD.flatten(0, -2)

@@ -36,6 +36,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
+from tallow.nn.parameter import Parameter
 from tallow.nn.rope_scaling import longest_text, unscaled_length
 from tallow.nn.rotary import RotaryEmbedding, Unrotated
 
@@ -49,6 +50,7 @@ class LlamaAttention(Module):
 
     scale: float | None = None  # of the scores; None as in `causal_attention`
     softcap: float | None = None
+    sinks: Parameter | None  # as in `causal_attention`
     output_name: ClassVar[str] = "o_proj"
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
@@ -59,6 +61,7 @@ class LlamaAttention(Module):
         self.num_heads = config.num_attention_heads
         self.num_kv_heads = config.num_key_value_heads
         self.dropout_p = config.attention_dropout
+        self.register_parameter("sinks", None)
         self.add_projections(config, device, dtype)
         output = Linear(self.num_heads * config.head_width, config.hidden_size, config.output_bias, device, dtype)
         self.add_module(self.output_name, output)
@@ -100,6 +103,7 @@ class LlamaAttention(Module):
             scale=self.scale,
             dropout_p=self.dropout_p if self.training else 0.0,
             softcap=self.softcap,
+            sinks=self.sinks,
             window=self.window,
             lengths=lengths,
             masks=masks,

@@ -112,6 +112,7 @@ MENUS = {
         *(f"tallow.transformers.{name}" for name in ("generation", "logging", "pipelines", "utils")),
     ),
     "sentence_transformers": ("tallow.sentence_transformers", "tallow.sentence_transformers.util"),
+    "trl": ("tallow.trl",),
 }
 COMMANDS = "commands.md"
 # The target of a link in Markdown, without its anchor.

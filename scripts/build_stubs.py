@@ -69,7 +69,7 @@ WORDS = {
 KNOWN = {"Any", "Callable", "False", "Generator", "Literal", "None", "Sequence", "Size", "Tensor", "True", "..."}
 KNOWN |= {f"results.{name}" for name, kind in vars(return_types).items() if hasattr(kind, "_fields")}
 BUILTIN = {"bool", "complex", "float", "int", "list", "object", "str", "tuple"}
-PACKAGES = ("models", "transformers", "sentence_transformers")  # which import their names at first use
+PACKAGES = ("models", "transformers", "sentence_transformers", "trl")  # which import their names at first use
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 # Return types of ops without a named result; all other ops return one tensor.
 RETURNS = dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), "builtins.tuple[Tensor, ...]")

@@ -31,7 +31,7 @@ LAYERS = (
     ("peft", "training"),
     ("tallow",),
     (
-        *("keras", "onnx", "optimum", "serving", "transformers", "sentence_transformers"),
+        *("keras", "onnx", "optimum", "serving", "transformers", "sentence_transformers", "trl"),
         *("cli", "compat", "site", "__main__"),
     ),
 )

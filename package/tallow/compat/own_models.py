@@ -1,4 +1,4 @@
-"""tallow's models under the names of packages: `transformers`, `sentence_transformers`, `peft` and `optimum`.
+"""tallow's models under the names of packages: `transformers`, `sentence_transformers`, `peft`, `trl` and `optimum`.
 
 A program's `import transformers` gives `tallow.transformers` where the package is not installed, or where it is asked
 for. Modules below have the names of the package's files, such as `transformers.models.bert.modeling_bert`: what
@@ -19,7 +19,7 @@ from typing import Any
 
 from tallow.errors import MissingModuleError, MissingNameError
 
-PACKAGES = ("transformers", "sentence_transformers", "peft", "optimum")
+PACKAGES = ("transformers", "sentence_transformers", "peft", "trl", "optimum")
 # Files of the packages whose names tallow has in others.
 FILES = frozenset(
     {

@@ -158,7 +158,7 @@ class TrainerEvaluation:
         kept, seen, metrics = Kept(), 0, {}
         last = len(dataloader) - 1 if has_length(dataloader) else None
         for step, inputs in enumerate(dataloader):
-            size = find_batch_size(inputs) or 0
+            size = find_batch_size(inputs) or self.args.eval_batch_size
             seen += size
             loss, logits, labels = self.prediction_step(self.model, inputs, only_loss, ignore_keys=ignore_keys)
             if logits is not None and self.preprocess_logits_for_metrics is not None:

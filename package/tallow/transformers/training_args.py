@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tallow import cuda, devices
 from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
@@ -102,8 +103,9 @@ class _Renames(type):
             kwargs.setdefault("train_sampling_strategy", "group_by_length")
         if "include_inputs_for_metrics" in kwargs and kwargs.pop("include_inputs_for_metrics"):
             kwargs.setdefault("include_for_metrics", ["inputs"])
-        made = super().__call__(*args, **effective(cls.__name__, kwargs, NEUTRAL))
-        vars(made).update({name: value for name, value in kwargs.items() if name in NEUTRAL})
+        neutral = cls.neutral  # type: ignore[attr-defined]  # of TrainingArguments and its subclasses
+        made = super().__call__(*args, **effective(cls.__name__, kwargs, neutral))
+        vars(made).update({name: value for name, value in kwargs.items() if name in neutral})
         return made
 
 
@@ -129,6 +131,9 @@ class TrainingArguments(metaclass=_Renames):
     Raises:  ArgumentError for values that do not fit each other; UnsupportedError for what tallow does not compute
     Warns:   TallowWarning for arguments without an effect
     """
+
+    neutral: ClassVar[Neutral] = NEUTRAL
+    absent: ClassVar[Mapping[str, str]] = ABSENT
 
     output_dir: str | None = None
     per_device_train_batch_size: int = 8
@@ -216,9 +221,9 @@ class TrainingArguments(metaclass=_Renames):
 
     def __post_init__(self) -> None:
         for each in dataclasses.fields(self):
-            if each.name in ABSENT and getattr(self, each.name) not in (each.default, None, False, [], ""):
+            if each.name in self.absent and getattr(self, each.name) not in (each.default, None, False, [], ""):
                 given = f"{each.name}={getattr(self, each.name)!r:.80}"
-                raise UnsupportedError(f"{given} is not supported", hint=ABSENT[each.name])
+                raise UnsupportedError(f"{given} is not supported", hint=self.absent[each.name])
         self._check_numbers()
         self.output_dir = str(Path(self.output_dir or "trainer_output").expanduser())
         if isinstance(self.lr_scheduler_kwargs, str):
@@ -251,6 +256,8 @@ class TrainingArguments(metaclass=_Renames):
         """Raise ArgumentError for an argument that is not of its default's kind, and for batches without samples."""
         for each in dataclasses.fields(self):
             value = getattr(self, each.name)
+            if value is None and "None" in str(each.type):
+                continue
             if type(each.default) in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
                 raise ArgumentError(f"{each.name}={value!r:.80}", hint=f"pass a number, such as {each.default}")
         for name in ("per_device_train_batch_size", "per_device_eval_batch_size", "gradient_accumulation_steps"):

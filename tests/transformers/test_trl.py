@@ -1,0 +1,108 @@
+"""trl's trainers: the losses and metrics of each step equal those of trl 1.16."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.transformers import trl_cases
+
+import tallow as tl
+import tallow.transformers as mine
+from tallow import trl
+from tallow.errors import ArgumentError, UnsupportedError
+from tallow.peft import LoraConfig
+
+LOGS: dict[str, list[dict[str, float]]] = json.loads(trl_cases.LOGS.read_text())
+ARGUMENTS = trl_cases.ARGUMENTS
+
+
+@pytest.mark.parametrize("name", trl_cases.CASES)
+def test_logs_equal_those_of_trl(name: str, tmp_path: Path) -> None:
+    case = trl_cases.CASES[name]
+    logs = trl_cases.run(case, trl, mine, tl.tensor, list, str(tmp_path))
+    assert [sorted(each) for each in logs] == [sorted(each) for each in LOGS[name]]
+    for ours, theirs in zip(logs, LOGS[name], strict=True):
+        if case.kind == "GRPO" and "eval_loss" in theirs:
+            # The mean of trl takes as many answers as there are prompts; here it takes all of them.
+            del ours["eval_loss"], theirs["eval_loss"]
+        assert ours == pytest.approx(theirs, rel=2e-4, abs=2e-5)
+
+
+def trainer(kind: str, out: Path, samples: Any, **options: Any) -> Any:
+    tokens = trl_cases.tokenizer(mine)
+    model = trl_cases.model(mine, kind, tl.tensor, len(tokens), str(out / "model"))
+    names = {"peft_config", "reward_funcs", "eval_dataset", "formatting_func", "ref_model"}
+    extra = {name: options.pop(name) for name in names if name in options}
+    config = getattr(trl, f"{kind}Config")(str(out), **{**ARGUMENTS, **options})
+    return getattr(trl, f"{kind}Trainer")(
+        model=model, args=config, train_dataset=samples, processing_class=tokens, **extra
+    )
+
+
+def test_an_adapter_is_trained_against_the_model_without_it(tmp_path: Path) -> None:
+    run = trainer("DPO", tmp_path, trl_cases.PREFERRED, peft_config=LoraConfig(target_modules=["q_proj", "v_proj"]))
+    frozen = {name: each.numpy().copy() for name, each in run.model.named_parameters() if not each.requires_grad}
+    run.train()
+    assert run.state.log_history[0]["loss"] == pytest.approx(0.693147, abs=1e-5)  # ln 2: both are the same at first
+    assert run.state.log_history[1]["rewards/margins"] != 0
+    assert all((frozen[name] == each.numpy()).all() for name, each in run.model.named_parameters() if name in frozen)
+
+
+def test_answers_are_drawn_and_rewards_rise(tmp_path: Path) -> None:
+    """Answers that begin with a certain token are rewarded: the model learns to write it."""
+    wanted = 250
+
+    def reward(completion_ids: list[list[int]], **columns: Any) -> list[float]:
+        return [float(ids[0] < wanted) for ids in completion_ids]
+
+    run = trainer(
+        *("GRPO", tmp_path, trl_cases.PROMPTS),
+        reward_funcs=reward,
+        num_generations=8,
+        per_device_train_batch_size=16,
+        max_completion_length=2,
+        max_steps=12,
+        learning_rate=5e-2,
+    )
+    run.train()
+    rewards = [each["reward"] for each in run.state.log_history if "reward" in each]
+    assert sum(rewards[-3:]) > sum(rewards[:3])
+
+
+def test_packed_rows_hold_each_sample_once() -> None:
+    samples = [{"input_ids": list(range(size))} for size in (5, 1, 3, 2, 0, 4, 9)]
+    rows = trl.pack_dataset(samples, 5)
+    assert [row["seq_lengths"] for row in rows] == [[5], [5], [4, 1], [3, 2]]
+    assert all(len(row["input_ids"]) == sum(row["seq_lengths"]) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "samples", "options", "words"),
+    [
+        ("SFT", [{"words": "a"}], {}, "it needs text, messages, prompt and completion, or input_ids"),
+        ("SFT", ["a"], {}, "sample 0 is a str"),
+        ("SFT", trl_cases.TEXTS, {"completion_only_loss": True}, "needs samples with a prompt"),
+        ("SFT", trl_cases.TEXTS, {"packing": True, "max_length": None}, "packing needs max_length"),
+        ("SFT", trl_cases.TEXTS, {"loss_type": "mse"}, "pass one of nll, dft"),
+        ("DPO", trl_cases.PREFERRED, {"loss_type": "best"}, "pass one of sigmoid, hinge"),
+        ("DPO", trl_cases.PREFERRED, {"loss_type": "aot", "f_divergence_type": "forward_kl"}, "'aot'"),
+        ("DPO", [{"chosen": "a", "rejected": "a"}], {}, "are the same"),
+        ("DPO", trl_cases.PREFERRED, {"max_length": 1}, "no samples to learn from, of 4"),
+        ("GRPO", trl_cases.PROMPTS, {"reward_funcs": len, "num_generations": 3}, "no multiple of num_generations=3"),
+        ("GRPO", trl_cases.TEXTS, {"reward_funcs": len, "num_generations": 2}, "no 'prompt'"),
+        ("Reward", [{"chosen": "a"}], {}, "no 'rejected'"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    kind: str, samples: Any, options: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        trainer(kind, tmp_path, samples, **options)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="use_vllm=True"):
+        trl.GRPOConfig(str(tmp_path), use_vllm=True, num_generations=8)

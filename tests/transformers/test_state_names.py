@@ -16,7 +16,16 @@ from tallow.transformers.model_names import WITHOUT_HEAD
 
 # What transformers keeps besides: sinusoids, which are computed here, and a token for training that has no use.
 COMPUTED = ("embed_positions.weight", "mask_token")
-SEVERAL = ["MixtralModel", "OlmoeForCausalLM", "ViTModel", "Dinov2Model", "BartModel", "WhisperModel", "T5Model"]
+SEVERAL = [
+    "LlamaForCausalLM",
+    "MixtralModel",
+    "OlmoeForCausalLM",
+    "ViTModel",
+    "Dinov2Model",
+    "BartModel",
+    "WhisperModel",
+    "T5Model",
+]
 
 
 def values(state: Any) -> dict[str, Any]:

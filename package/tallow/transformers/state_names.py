@@ -74,7 +74,7 @@ def imported(model: Any, given: Mapping[str, Any], own: Mapping[str, Any]) -> di
     Args:    own: the state dict of the modules
     """
     config, ties = vars(model.config)["_own"], model.tied_weights
-    given = _with_whole(dict(given))
+    given = _with_whole(dict(given), own)
     names = {theirs(model, name): name for name in (*own, *ties)}
     found: dict[str, Any] = {}
     for name, value in config.separated(given).items():
@@ -94,11 +94,11 @@ def _is_of_head(model: Any, name: str) -> bool:
     return name == "final_logits_bias" or name.startswith(f"{model.head_name}.")
 
 
-def _with_whole(state: dict[str, Any]) -> dict[str, Any]:
-    """Return weights with the halves of DINOv2's joined."""
+def _with_whole(state: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return weights with halves joined where a model has them as one, as DINOv2."""
     whole, (one, two) = HALVES
     for name in [name for name in state if one in name]:
         other = name.replace(one, two)
-        if other in state:
+        if other in state and name.replace(one, whole) in own:
             state[name.replace(one, whole)] = apply(cat, [state.pop(name), state.pop(other)])
     return state

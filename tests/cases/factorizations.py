@@ -25,6 +25,19 @@ for _left in (True, False):
         )  # fmt: skip
 case("ldl_factor", lambda m, a: tuple(m.linalg.ldl_factor(a)), _symmetric, grad=False, **LOOSE)
 case("ldl_factor", lambda m, a: m.linalg.ldl_factor_ex(a).info, _singular, grad=False)
+_both = _symmetric + 1j * (normal(2, 6, 6) + 3 * np.eye(6))
+for _hermitian in (False, True):
+    case(
+        "ldl_factor",
+        lambda m, a, h=_hermitian: tuple(m.linalg.ldl_factor(a, hermitian=h)),
+        _both + (_both.conj() if _hermitian else _both).swapaxes(-1, -2), grad=False, **LOOSE,
+    )  # fmt: skip
+    case(
+        "ldl_solve",
+        lambda m, a, b, h=_hermitian: m.linalg.ldl_solve(*m.linalg.ldl_factor(a, hermitian=h), b, hermitian=h),
+        _both + (_both.conj() if _hermitian else _both).swapaxes(-1, -2), normal(6, 2) + 1j * normal(6, 2),
+        grad=False, rtol=1e-3, atol=1e-3,
+    )  # fmt: skip
 case(
     "ldl_solve",
     lambda m, a, b: m.linalg.ldl_solve(*m.linalg.ldl_factor(a), b),

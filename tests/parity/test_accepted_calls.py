@@ -245,3 +245,19 @@ def test_writes(call: str) -> None:
 @pytest.mark.parametrize("call", INTEGERS.strip().splitlines())
 def test_integers(call: str) -> None:
     check(call)
+
+
+OTHER = """
+m.tensor_split(x, m.tensor([1, 1, 3]), 1)
+m.tensor_split(x, m.tensor(2))
+m.tensor_split(x, m.tensor([0.5]))
+m.tensor_split(x, m.tensor([[1]]))
+F.multi_margin_loss(x.sum(), m.tensor(0))
+F.multilabel_margin_loss(x.sum(), m.tensor(0))
+m.func.grad(lambda x: sum(y.norm() for y in m.native_group_norm(x, None, None, 1, 6, 1, 2, 0.5)))(x.reshape(1, 6))
+"""
+
+
+@pytest.mark.parametrize("call", OTHER.strip().splitlines())
+def test_other_calls(call: str) -> None:
+    check(call)

@@ -161,10 +161,13 @@ def linalg_ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bo
 
     For a matrix with a singular D, the number of its first zero, from one. There is no gradient.
 
-    Args:    check_errors: raise LinAlgError for a singular D
+    Args:
+        hermitian: whether complex matrices are Hermitian, A = L D Lᴴ, not symmetric.
+        check_errors: raise LinAlgError for a singular D.
+
     Shapes:  (..., N, N) -> LD (..., N, N), pivots (..., N) and info (...) of int32
     """
-    LD, pivots, info = apply(ldl_factor, A)
+    LD, pivots, info = apply(ldl_factor, A, hermitian)
     if check_errors and bool((info != 0).any()):
         raise LinAlgError("linalg.ldl_factor_ex: D is singular")
     return return_types.linalg_ldl_factor_ex(LD, pivots, info)
@@ -188,4 +191,4 @@ def linalg_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     if B.ndim < 2 or B.shape[-2] != n or tuple(pivots.shape) != tuple(LD.shape[:-1]):
         shapes = ", ".join(str(tuple(x.shape)) for x in (LD, pivots, B))
         raise ShapeError(f"linalg.ldl_solve: LD, pivots and B do not fit together: {shapes}")
-    return apply(ldl_solve, LD, pivots, B)
+    return apply(ldl_solve, LD, pivots, B, hermitian)

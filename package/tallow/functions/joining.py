@@ -8,10 +8,12 @@ from typing import Any
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, ShapeError
+from tallow.dtypes import int64
+from tallow.errors import ArgumentError, DtypeError, ShapeError
 from tallow.functions.shape import atleast_1d, atleast_2d, atleast_3d
 from tallow.ops.dims import as_int, is_int
-from tallow.ops.joining import cat, stack, tensor_split
+from tallow.ops.joining import cat, stack
+from tallow.ops.joining import tensor_split as tensor_split_op
 
 
 @public("tl")
@@ -37,6 +39,23 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Join horizontally; vectors become columns."""
     return apply(cat, [t.reshape(-1, 1) if t.ndim < 2 else t for t in tensors], 1)
+
+
+@public("tl Tensor")
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices.
+
+    Args:    indices_or_sections: the number of parts, or the indices; also as a tensor of int64 of no or one dim
+    """
+    if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype != int64:
+            raise DtypeError(f"tensor_split: indices_or_sections must be int64, not {indices_or_sections.dtype}")
+        if indices_or_sections.ndim > 1:
+            raise ShapeError(
+                f"tensor_split: indices_or_sections has {indices_or_sections.ndim} dims, at most one is due"
+            )
+        indices_or_sections = indices_or_sections.tolist()
+    return apply(tensor_split_op, input, indices_or_sections, dim)
 
 
 @public("tl Tensor")
@@ -67,7 +86,7 @@ def _split_evenly(name: str, input: Tensor, parts: int | Sequence[int], dim: int
     size = input.shape[dim]
     if is_int(parts) and ((count := as_int(parts, name)) <= 0 or size % count):
         raise ShapeError(f"{name}: the size of dimension {dim}, {size}, is not divisible by the split_size {parts}")
-    return apply(tensor_split, input, parts, dim)
+    return apply(tensor_split_op, input, parts, dim)
 
 
 @public("tl")

@@ -125,6 +125,8 @@ def _as_batch(name: str, input: Tensor, target: Tensor, target_dims: int) -> tup
     """Return a single sample as a batch of one."""
     if target.array.dtype not in (np.int64, np.int32):  # NumPy's own integers are int32 in a browser
         raise DtypeError(f"{name}: target must be int64, not {target.dtype}", hint="convert with .long()")
+    if not input.ndim and not target.ndim:  # of one class
+        input, target = input[None], target.reshape((1,) * target_dims)
     if input.ndim not in (1, 2) or target.ndim != input.ndim - 1 + target_dims:
         raise ShapeError(
             f"{name}: expected (N, C) or (C), got input {tuple(input.shape)}, target {tuple(target.shape)}"

@@ -240,7 +240,6 @@ def instance_norm(
 
 def _moments(groups: Tensor, eps: float) -> tuple[Tensor, Tensor]:
     """Return mean and 1 / √(var + eps) along the last dim."""
-    groups = groups.detach()
     variance = groups.var(-1, correction=0)
     return groups.mean(-1), (variance + eps).rsqrt()
 
@@ -251,7 +250,7 @@ def native_layer_norm(
     """Return the value of `nn.functional.layer_norm`, the mean, and 1 / √(var + eps)."""
     shape = tuple(normalized_shape)
     outer = input.shape[: input.ndim - len(shape)]
-    mean, rstd = _moments(input.reshape(*outer, math.prod(shape)), eps)
+    mean, rstd = _moments(input.detach().reshape(*outer, math.prod(shape)), eps)
     kept = (*outer, *[1] * len(shape))
     return apply(layer_norm, input, shape, weight, bias, eps), mean.reshape(kept), rstd.reshape(kept)
 
@@ -259,7 +258,10 @@ def native_layer_norm(
 def native_group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the value of `nn.functional.group_norm`, the mean, and 1 / √(var + eps) of each group."""
+    """Return the value of `nn.functional.group_norm`, the mean, and 1 / √(var + eps) of each group.
+
+    As in PyTorch, the moments of groups have gradients; those of layers and batches have none.
+    """
     mean, rstd = _moments(input.reshape(N, group, C // group * HxW), eps)
     return apply(group_norm, input, group, weight, bias, eps), mean, rstd
 
@@ -276,7 +278,7 @@ def native_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the value of `batch_norm`, the mean, and 1 / √(var + eps) of the batch; empty ones in evaluation."""
     if training:
-        mean, rstd = _moments(input.transpose(0, 1).reshape(input.shape[1], -1), eps)
+        mean, rstd = _moments(input.detach().transpose(0, 1).reshape(input.shape[1], -1), eps)
     else:
         mean = rstd = input.new_empty(0)
     value = norms.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)

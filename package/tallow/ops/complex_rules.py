@@ -35,7 +35,7 @@ _REFUSED = """
     clamp clamp_max clamp_min copysign cross_entropy_of_classes ctc cummax cummin deg2rad digamma distances elu
     embedding_bag entr erf erfc erfinv floor floor_divide fmax fmin fmod frac frexp gcd ge gelu gelu_mul glu
     grid_sample group_norm gru_steps gt hardshrink hardsigmoid hardswish hardtanh heaviside histc huber_error hypot
-    isin isneginf isposinf kl_divergence kthvalue layer_norm lcm ldl_factor ldl_solve le leaky_relu lgamma
+    isin isneginf isposinf kl_divergence kthvalue layer_norm lcm le leaky_relu lgamma
     log_softmax logaddexp2 logit logsigmoid lstm_steps lt max_along max_pool max_pool_with_indices max_unpool
     maximum median_along median_of_all min_along minimum mish mode multi_margin multilabel_margin nan_to_num nanmean
     nanmedian_along nanmedian_of_all nanquantile nansum nextafter nll_loss_of_classes polygamma prelu quantile

@@ -45,8 +45,10 @@ PIVOT = (1 + math.sqrt(17)) / 8  # the bound on growth is the same for pivots of
 
 
 @op("", refuses="half", batched="leading")
-def ldl_factor(A: Array) -> Result:
+def ldl_factor(A: Array, hermitian: bool = False) -> Result:
     """Return the factors of symmetric matrices, A = L D Lᵀ, in one matrix, the pivots, and where D is singular.
+
+    Hermitian matrices are A = L D Lᴴ with a real diagonal.
 
     D has blocks of one or two rows. For a block of two, both pivots are negative, as in LAPACK, which also says how L
     is to be read. Only the lower triangle of A is read. There is no gradient.
@@ -58,15 +60,17 @@ def ldl_factor(A: Array) -> Result:
     xp = array_module(A)
     n = A.shape[-1]
     a = xp.tril(A).reshape(math.prod(A.shape[:-2]), n, n)
-    found = [_ldl_of_one(matrix) for matrix in a]
+    found = [_ldl_of_one(matrix, hermitian and A.dtype.kind == "c") for matrix in a]
     pivots = xp.asarray(np.array([rows for rows, _ in found], np.int32).reshape(A.shape[:-1]))
     info = xp.asarray(np.array([failed for _, failed in found], np.int32).reshape(A.shape[:-2]))
     return (a.reshape(A.shape), pivots, info), None
 
 
-def _ldl_of_one(a: Array) -> tuple[list[int], int]:
+def _ldl_of_one(a: Array, conjugate: bool) -> tuple[list[int], int]:
     """Factor a matrix in place, and return its pivots and the number, from one, of the first zero in D."""
     n, k, info = len(a), 0, 0
+    if conjugate:
+        a[np.arange(n), np.arange(n)] = a.diagonal().real
     pivots = [0] * n
     while k < n:
         row, size = _pivot(a, k)
@@ -76,19 +80,29 @@ def _ldl_of_one(a: Array) -> tuple[list[int], int]:
             k += 1
             continue
         last = k + size - 1
-        _exchange(a, k, last, row)
+        _exchange(a, k, last, row, conjugate)
         pivots[k : last + 1] = [row + 1 if size == 1 else -(row + 1)] * size
-        block, columns = a[k : last + 1, k : last + 1].copy(), a[last + 1 :, k : last + 1].copy()
-        if size == 2:
-            block[0, 1] = block[1, 0]
+        block, columns = _block(a, k, size, conjugate), a[last + 1 :, k : last + 1].copy()
         if len(columns):
             factor = _divided(columns, block)
             trailing = a[last + 1 :, last + 1 :]
-            product = factor @ columns.T
+            product = factor @ _turned(columns, conjugate)
             trailing -= product * _lower(trailing)
             a[last + 1 :, k : last + 1] = factor
         k += size
     return pivots, info
+
+
+def _block(a: Array, k: int, size: int, conjugate: bool) -> Array:
+    """Return a copy of a block of D, of which `a` has the lower triangle."""
+    block = a[k : k + size, k : k + size].copy()
+    if size == 2:
+        block[0, 1] = block[1, 0].conj() if conjugate else block[1, 0]
+    return block
+
+
+def _turned(a: Array, conjugate: bool) -> Array:
+    return a.T.conj() if conjugate else a.T
 
 
 def _lower(a: Array) -> Array:
@@ -97,34 +111,40 @@ def _lower(a: Array) -> Array:
 
 
 def _divided(columns: Array, block: Array) -> Array:
-    """Return columns · block⁻¹ for a symmetric block of one or two rows."""
+    """Return columns · block⁻¹ for a symmetric or Hermitian block of one or two rows."""
     if len(block) == 1:
         return columns / block[0, 0]
-    scale = block[1, 0]
-    d0, d1 = block[1, 1] / scale, block[0, 0] / scale
-    det = (d0 * d1 - 1) * scale
+    below, above = block[1, 0], block[0, 1]
+    d0, d1 = block[1, 1] / below, block[0, 0] / above
+    det = d0 * d1 - 1
     xp = array_module(columns)
     first, second = columns[:, 0], columns[:, 1]
-    return xp.stack([(d0 * first - second) / det, (d1 * second - first) / det], axis=1)
+    return xp.stack([(d0 * first - second) / (det * above), (d1 * second - first) / (det * below)], axis=1)
+
+
+def _sizes(a: Array) -> Array:
+    """Return the sizes by which pivots are chosen: of complex numbers, as LAPACK, the sum of both parts' sizes."""
+    xp = array_module(a)
+    return xp.abs(a.real) + xp.abs(a.imag) if a.dtype.kind == "c" else xp.abs(a)
 
 
 def _pivot(a: Array, k: int) -> tuple[int, int]:
     """Return the row to exchange with, and the size of the next block of D; 0 for a column of zeros."""
     xp = array_module(a)
-    here, below = abs(float(a[k, k])), xp.abs(a[k + 1 :, k])
+    here, below = float(_sizes(a[k, k])), _sizes(a[k + 1 :, k])
     if not len(below) or not float(below.max()):
         return k, int(here != 0)
     row, greatest = int(below.argmax()) + k + 1, float(below.max())
     if here >= PIVOT * greatest:
         return k, 1
     others = xp.concatenate([a[row, k:row], a[row + 1 :, row]])
-    in_row = float(xp.abs(others).max())
+    in_row = float(_sizes(others).max())
     if here >= PIVOT * greatest * (greatest / in_row):
         return k, 1
-    return row, 1 if abs(float(a[row, row])) >= PIVOT * in_row else 2
+    return row, 1 if float(_sizes(a[row, row])) >= PIVOT * in_row else 2
 
 
-def _exchange(a: Array, k: int, i: int, j: int) -> None:
+def _exchange(a: Array, k: int, i: int, j: int, conjugate: bool) -> None:
     """Exchange rows and columns i and j > i of the lower triangle from column k on."""
     if i == j:
         return
@@ -137,10 +157,13 @@ def _exchange(a: Array, k: int, i: int, j: int) -> None:
         kept = here.copy()
         here[...] = there
         there[...] = kept
+    if conjugate:  # what was in a row is in a column now
+        for turned in (a[i + 1 : j, i], a[j, i + 1 : j], a[j, i : i + 1]):
+            turned[...] = turned.conj()
 
 
 @op("", refuses="half")
-def ldl_solve(LD: Array, pivots: Index, B: Array) -> Result:
+def ldl_solve(LD: Array, pivots: Index, B: Array, hermitian: bool = False) -> Result:
     """Return the X of A X = B, given the factors of A; see `ldl_factor`. There is no gradient."""
     xp = array_module(LD, B)
     n, k = LD.shape[-1], B.shape[-1]
@@ -149,11 +172,11 @@ def ldl_solve(LD: Array, pivots: Index, B: Array) -> Result:
     rows = xp.broadcast_to(pivots, (*batch, n)).reshape(math.prod(batch), n)
     x = xp.broadcast_to(B, (*batch, n, k)).reshape(math.prod(batch), n, k).copy()
     for matrix, order, right in zip(factors, rows.tolist(), x, strict=True):
-        _solve_one(matrix, [int(p) for p in order], right)
+        _solve_one(matrix, [int(p) for p in order], right, hermitian and LD.dtype.kind == "c")
     return x.reshape(*batch, n, k), None
 
 
-def _solve_one(a: Array, pivots: list[int], x: Array) -> None:
+def _solve_one(a: Array, pivots: list[int], x: Array, conjugate: bool) -> None:
     blocks, k = [], 0
     while k < len(a):
         blocks.append((k, 1 if pivots[k] > 0 else 2))
@@ -162,13 +185,11 @@ def _solve_one(a: Array, pivots: list[int], x: Array) -> None:
         last = k + size - 1
         _swap(x, last, abs(pivots[k]) - 1)
         x[last + 1 :] -= a[last + 1 :, k : last + 1] @ x[k : last + 1]
-        block = a[k : last + 1, k : last + 1].copy()
-        if size == 2:
-            block[0, 1] = block[1, 0]
-        x[k : last + 1] = _divided(x[k : last + 1].T.copy(), block).T
+        block = _block(a, k, size, conjugate)  # x = D⁻¹ x is xᵀ = xᵀ D⁻ᵀ
+        x[k : last + 1] = _divided(x[k : last + 1].T.copy(), block.T).T
     for k, size in reversed(blocks):
         last = k + size - 1
-        x[k : last + 1] -= a[last + 1 :, k : last + 1].T @ x[last + 1 :]
+        x[k : last + 1] -= _turned(a[last + 1 :, k : last + 1], conjugate) @ x[last + 1 :]
         _swap(x, last, abs(pivots[k]) - 1)
 
 

@@ -180,7 +180,7 @@ def chunk(input: Array, chunks: int, dim: int = 0) -> Result:
 chunk.second(_joined)
 
 
-@op(dtypes="keep", view=True, batched="itself")
+@op("", dtypes="keep", view=True, batched="itself")
 def tensor_split(input: Array, indices_or_sections: int | Ints, dim: int = 0) -> Result:
     """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
     dim = _splittable(input, dim, "tensor_split")

@@ -1425,7 +1425,7 @@ def tanh_(input: Tensor) -> Tensor:
 def tensor(data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., layout: Any = ..., out: Any = ..., pin_memory: Any = ...) -> Tensor:
     """Create a tensor with a copy of `data`: a number, a nested sequence of numbers, or an array."""
 
-def tensor_split(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ..., *, out: Any = ...) -> builtins.tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
     """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
 
 def tensordot(a: Tensor, b: Tensor, dims: builtins.int | Sequence[Sequence[builtins.int]] = ...) -> Tensor:

@@ -1507,7 +1507,7 @@ class Methods:
     def tanh_(self) -> Tensor:
         """Return the hyperbolic tangent."""
 
-    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Split into views of nearly equal sizes, larger ones first; or before the given indices, as Python slices."""
 
     def tile(self, *repeats: Any, dims: Any = ...) -> Tensor:

@@ -29,6 +29,7 @@ TEXTS = 24  # outputs per text have only a few elements each
 LANGUAGE_MODELS = (
     *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "gemma3"),
     *("phi3, a part of each head", "falcon 7b", "falcon 40b", "falcon rw"),
+    *("lfm2", "qwen3.5"),
     *("bart", "marian"),
 )
 VARIANTS = (
@@ -49,6 +50,8 @@ ELSEWHERE = {
     "T5WithLMHeadModel",  # an old name
     # Rounding may choose other experts: no distance is to be expected. test_causal_lms.py
     *("MixtralForCausalLM", "OlmoeForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM"),
+    *("Lfm2MoeForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5MoeForCausalLM"),
+    *("Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"),  # other names of language models
 }
 
 

@@ -13,6 +13,7 @@ from tallow.models.decoders.gpt2 import GPT2, GPT2Config
 from tallow.models.decoders.lfm2 import Lfm2, Lfm2Config
 from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.models.decoders.mistral import Mistral, MistralConfig
+from tallow.models.decoders.qwen3_5 import Qwen3_5, Qwen3_5Config
 
 VOCAB = 29
 CONTEXT = 200
@@ -43,12 +44,17 @@ def make(kind: str) -> Any:
         layers = ("conv", "full_attention", "conv")
         sizes = LLAMA | {"num_hidden_layers": 3, "conv_L_cache": 4, "block_multiple_of": 4}
         return Lfm2(Lfm2Config(**sizes, layer_types=layers, conv_bias=True)).eval()
+    if kind == "qwen3.5":
+        layers = ("linear_attention", "full_attention", "linear_attention")
+        sizes = LLAMA | {"num_hidden_layers": 3, "linear_num_key_heads": 2, "linear_num_value_heads": 4}
+        sizes |= {"linear_key_head_dim": 8, "linear_value_head_dim": 6, "rms_norm_eps": 1e-3, "head_dim": 8}
+        return Qwen3_5(Qwen3_5Config(**sizes, layer_types=layers)).eval()
     alibi = kind == "alibi"
     return Falcon(FalconConfig(**FALCON, alibi=alibi, multi_query=not alibi)).eval()
 
 
 ATTENTION = ("llama", "mistral", "gpt2", "rotary falcon", "alibi")
-STATES = ("lfm2",)
+STATES = ("lfm2", "qwen3.5")
 KINDS = ATTENTION + STATES
 
 

@@ -108,6 +108,15 @@ OPT_SIZES = {
 }
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24}
+DELTA = {
+    "rms_norm_eps": 1e-3,  # the norm of an output that is close to zero magnifies how sums are rounded
+    "head_dim": 16,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 12,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5},
+}
 # transformers class and config sizes
 LANGUAGE_MODELS: dict[str, Sizes] = {
     "gpt2": ("GPT2LMHeadModel", GPT2_SIZES),
@@ -182,6 +191,23 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | EXPERTS
         | {"layer_types": ["full_attention", "conv", "conv"], "num_dense_layers": 0, "use_expert_bias": False}
         | {"norm_topk_prob": False, "num_experts_per_tok": 1},
+    ),
+    "qwen3 next": (
+        "Qwen3NextForCausalLM",
+        LLAMA_SIZES
+        | EXPERTS
+        | DELTA
+        | {"shared_expert_intermediate_size": 20, "mlp_only_layers": [1], "decoder_sparse_step": 1}
+        | {"layer_types": ["linear_attention", "full_attention", "linear_attention"], "attention_bias": True},
+    ),
+    "qwen3.5": ("Qwen3_5ForCausalLM", LLAMA_SIZES | DELTA | {"num_hidden_layers": 4, "tie_word_embeddings": True}),
+    "qwen3.5 moe": (
+        "Qwen3_5MoeForCausalLM",
+        LLAMA_SIZES
+        | EXPERTS
+        | DELTA
+        | {"shared_expert_intermediate_size": 20, "linear_num_value_heads": 2, "linear_key_head_dim": 12}
+        | {"layer_types": ["full_attention", "linear_attention", "linear_attention"]},
     ),
     "lfm2, biases": (
         "Lfm2ForCausalLM",

@@ -18,6 +18,8 @@ CROSSING |= {f"{half}_{size}": 2 for half in ("encoder", "decoder") for size in 
 CROSSING |= {"encoder_ffn_dim": 12, "decoder_ffn_dim": 16, "decoder_start_token_id": 0, "is_encoder_decoder": True}
 EXPERTS = {"num_experts": 3, "num_experts_per_tok": 2}
 ONE = {"moe_intermediate_size": 6, "mlp_only_layers": [0]}  # one of two layers with experts
+DELTA = {"head_dim": 8, "layer_types": ["linear_attention", "full_attention"], "linear_num_key_heads": 1}
+DELTA |= {"linear_num_value_heads": 2, "linear_key_head_dim": 4, "linear_value_head_dim": 6}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
@@ -43,6 +45,10 @@ ENTRIES: dict[str, dict[str, Any]] = {
     | EXPERTS
     | {"model_type": "lfm2_moe", "layer_types": ["conv", "full_attention"]}
     | {"num_dense_layers": 1, "moe_intermediate_size": 6},
+    "Qwen3Next": DECODER | EXPERTS | DELTA | {"model_type": "qwen3_next", "shared_expert_intermediate_size": 6} | ONE,
+    "Qwen3_5": DECODER | DELTA | {"model_type": "qwen3_5_text"},
+    "Qwen3_5Moe": {name: value for name, value in (DECODER | EXPERTS | DELTA).items() if name != "intermediate_size"}
+    | {"model_type": "qwen3_5_moe_text", "shared_expert_intermediate_size": 6, "moe_intermediate_size": 6},
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},

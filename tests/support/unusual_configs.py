@@ -12,6 +12,7 @@ import torch
 import transformers
 
 from support.model_pairs import (
+    DELTA,
     DISTILBERT_SIZES,
     ENCODER_SIZES,
     FALCON_SIZES,
@@ -39,6 +40,7 @@ WHISPER_SIZES = dict.fromkeys(
     "decoder_start_token_id": 3,
     "begin_suppress_tokens": None,
 }
+HYBRID = {"layer_types": ["linear_attention", "full_attention", "linear_attention"]}
 SIZES = {
     **dict.fromkeys(("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Gemma3"), LLAMA_SIZES | {"head_dim": 8}),
     **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
@@ -50,6 +52,8 @@ SIZES = {
     "ModernBert": MODERNBERT_SIZES,
     "Olmoe": LLAMA_SIZES | EXPERTS,
     **dict.fromkeys(("Qwen2Moe", "Qwen3Moe"), LLAMA_SIZES | EXPERTS | {"moe_intermediate_size": 24}),
+    "Qwen3_5": LLAMA_SIZES | DELTA | HYBRID,
+    **dict.fromkeys(("Qwen3Next", "Qwen3_5Moe"), LLAMA_SIZES | EXPERTS | DELTA | HYBRID),
     "GPT2": GPT2_SIZES,
     "Phi3": LLAMA_SIZES,
     "Whisper": WHISPER_SIZES,
@@ -111,14 +115,16 @@ DECODERS = [
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
 BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
-    *(Case(name, "Model") for name in ("Lfm2", "Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe")),
-    Case("Gemma3", "TextModel"),
+    *(Case(name, "Model") for name in ("Lfm2", "Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe", "Qwen3Next")),
+    *(Case(name, "TextModel") for name in ("Gemma3", "Qwen3_5", "Qwen3_5Moe")),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),
 ]
 CLASSIFIERS = [
     *(Case(name, f"For{kind}Classification", LABELS) for name in FAMILIES for kind in ("Sequence", "Token")),
-    Case("Gemma3", "TextForSequenceClassification", LABELS),
+    *(Case(name, "TextForSequenceClassification", LABELS) for name in ("Gemma3", "Qwen3_5")),
+    *(Case("Qwen3Next", f"For{kind}Classification", LABELS) for kind in ("Sequence", "Token")),
+    Case("Qwen3Next", "ForQuestionAnswering"),
     *(Case(name, "ForQuestionAnswering") for name in FAMILIES if not name.startswith(("Gemma", "Phi3"))),
 ]
 ENCODER_HEADS = [

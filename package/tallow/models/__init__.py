@@ -29,7 +29,7 @@ RELATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 # For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
     **dict.fromkeys(("Falcon", "GPT2", "GPTNeoX", "Llama", "Mistral", "Mixtral"), (*LABELS, "ForQuestionAnswering")),
-    **dict.fromkeys(("Qwen2", "Qwen2Moe", "Qwen3", "Qwen3Moe"), (*LABELS, "ForQuestionAnswering")),
+    **dict.fromkeys(("Qwen2", "Qwen2Moe", "Qwen3", "Qwen3Moe", "Qwen3Next"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Arcee", "Exaone4", "Ministral", "Ministral3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("SeedOss", "SmolLM3"), (*LABELS, "ForQuestionAnswering")),
     **dict.fromkeys(("Gemma", "Gemma2", "Glm", "Glm4", "GptOss", "Helium"), LABELS),
@@ -38,7 +38,9 @@ DECODER_HEADS = {
     "OPT": ("Model", "ForSequenceClassification", "ForQuestionAnswering"),
     **dict.fromkeys(("Cohere", "Cohere2", "Ernie4_5", "Granite", "GraniteMoeHybrid", "NanoChat"), ("Model",)),
     **dict.fromkeys(("Lfm2", "Lfm2Moe", "Olmoe"), ("Model",)),
-    "Gemma3": ("TextModel", "TextForSequenceClassification"),  # the other names are for texts with images
+    # Their other names are for texts with images.
+    **dict.fromkeys(("Gemma3", "Qwen3_5"), ("TextModel", "TextForSequenceClassification")),
+    "Qwen3_5Moe": ("TextModel",),
 }
 # Heads over an encoder and a decoder that do not write.
 PAIR_HEADS = {
@@ -92,6 +94,8 @@ _CLASSES = {
     "decoders.starcoder2": _decoders("Starcoder2"),
     "decoders.phi3": _decoders("Phi3"),
     "decoders.qwen": _decoders("Qwen2", "Qwen3"),
+    "decoders.qwen3_5": _decoders("Qwen3_5", "Qwen3_5Moe"),
+    "decoders.qwen3_next": _decoders("Qwen3Next"),
     "decoders.qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
     **{
         f"encoders.{name.lower()}": (f"{name}Config", *(name + part for part in own))

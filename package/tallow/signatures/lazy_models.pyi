@@ -175,6 +175,15 @@ from tallow.models.decoders.qwen import Qwen3Model as Qwen3Model
 from tallow.models.decoders.qwen_moe import Qwen3Moe as Qwen3Moe
 from tallow.models.decoders.qwen_moe import Qwen3MoeConfig as Qwen3MoeConfig
 from tallow.models.decoders.qwen_moe import Qwen3MoeModel as Qwen3MoeModel
+from tallow.models.decoders.qwen3_next import Qwen3Next as Qwen3Next
+from tallow.models.decoders.qwen3_next import Qwen3NextConfig as Qwen3NextConfig
+from tallow.models.decoders.qwen3_next import Qwen3NextModel as Qwen3NextModel
+from tallow.models.decoders.qwen3_5 import Qwen3_5 as Qwen3_5
+from tallow.models.decoders.qwen3_5 import Qwen3_5Config as Qwen3_5Config
+from tallow.models.decoders.qwen3_5 import Qwen3_5Moe as Qwen3_5Moe
+from tallow.models.decoders.qwen3_5 import Qwen3_5MoeConfig as Qwen3_5MoeConfig
+from tallow.models.decoders.qwen3_5 import Qwen3_5MoeTextModel as Qwen3_5MoeTextModel
+from tallow.models.decoders.qwen3_5 import Qwen3_5TextModel as Qwen3_5TextModel
 from tallow.models.encoders.roberta import RobertaConfig as RobertaConfig
 from tallow.models.encoders.roberta import RobertaForCausalLM as RobertaForCausalLM
 from tallow.models.encoders.roberta import RobertaForMaskedLM as RobertaForMaskedLM
@@ -257,6 +266,8 @@ from tallow.models.seq2seq import pair_heads as pair_heads
 from tallow.models.decoders import phi as phi
 from tallow.models.decoders import phi3 as phi3
 from tallow.models.decoders import qwen as qwen
+from tallow.models.decoders import qwen3_5 as qwen3_5
+from tallow.models.decoders import qwen3_next as qwen3_next
 from tallow.models.decoders import qwen_moe as qwen_moe
 from tallow.models.encoders import roberta as roberta
 from tallow.models.decoders import seed_oss as seed_oss
@@ -357,6 +368,10 @@ class Qwen3ForTokenClassification(_DecoderForTokenClassification): ...
 class Qwen3MoeForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class Qwen3MoeForSequenceClassification(_DecoderForSequenceClassification): ...
 class Qwen3MoeForTokenClassification(_DecoderForTokenClassification): ...
+class Qwen3NextForQuestionAnswering(_DecoderForQuestionAnswering): ...
+class Qwen3NextForSequenceClassification(_DecoderForSequenceClassification): ...
+class Qwen3NextForTokenClassification(_DecoderForTokenClassification): ...
+class Qwen3_5TextForSequenceClassification(_DecoderForSequenceClassification): ...
 class RobertaForMultipleChoice(_RobertaPretrainedModel): ...
 class SeedOssForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class SeedOssForSequenceClassification(_DecoderForSequenceClassification): ...
@@ -618,6 +633,19 @@ __all__ = [
     "Qwen3MoeForSequenceClassification",
     "Qwen3MoeForTokenClassification",
     "Qwen3MoeModel",
+    "Qwen3Next",
+    "Qwen3NextConfig",
+    "Qwen3NextForQuestionAnswering",
+    "Qwen3NextForSequenceClassification",
+    "Qwen3NextForTokenClassification",
+    "Qwen3NextModel",
+    "Qwen3_5",
+    "Qwen3_5Config",
+    "Qwen3_5Moe",
+    "Qwen3_5MoeConfig",
+    "Qwen3_5MoeTextModel",
+    "Qwen3_5TextForSequenceClassification",
+    "Qwen3_5TextModel",
     "RobertaConfig",
     "RobertaForCausalLM",
     "RobertaForMaskedLM",
@@ -710,6 +738,8 @@ __all__ = [
     "phi",
     "phi3",
     "qwen",
+    "qwen3_5",
+    "qwen3_next",
     "qwen_moe",
     "roberta",
     "seed_oss",

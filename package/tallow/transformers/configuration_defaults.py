@@ -35,6 +35,9 @@ NAMES: dict[str, str] = {
     "qwen3": "Qwen3Config",
     "qwen2_moe": "Qwen2MoeConfig",
     "qwen3_moe": "Qwen3MoeConfig",
+    "qwen3_next": "Qwen3NextConfig",
+    "qwen3_5_text": "Qwen3_5TextConfig",
+    "qwen3_5_moe_text": "Qwen3_5MoeTextConfig",
     "gemma": "GemmaConfig",
     "gemma2": "Gemma2Config",
     "gemma3_text": "Gemma3TextConfig",
@@ -220,6 +223,32 @@ _SETTINGS["qwen3_moe"] = _without(
 ) | {
     "intermediate_size": 6144, "num_attention_heads": 32, "num_key_value_heads": 4, "attention_bias": False,
     "sliding_window": None, "moe_intermediate_size": 768, "num_experts_per_tok": 8, "num_local_experts": 128,
+}
+_SETTINGS["qwen3_next"] = _without(
+    _SETTINGS["llama"],
+    "pretraining_tp mlp_bias",
+) | {
+    "vocab_size": 151936, "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 48,
+    "num_attention_heads": 16, "num_key_value_heads": 2, "max_position_embeddings": 32768, "bos_token_id": None,
+    "eos_token_id": None, "head_dim": 256, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128,
+    "rope_parameters": {"rope_theta": 10000.0, "partial_rotary_factor": 0.25, "rope_type": "default"},
+    "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "decoder_sparse_step": 1,
+    "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "num_experts_per_tok": 10,
+    "num_experts": 512, "norm_topk_prob": True, "output_router_logits": False, "router_aux_loss_coef": 0.001,
+    "mlp_only_layers": [],
+}
+_SETTINGS["qwen3_5_moe_text"] = _without(
+    _SETTINGS["qwen3_next"],
+    "intermediate_size decoder_sparse_step norm_topk_prob mlp_only_layers",
+) | {
+    "vocab_size": 248320, "num_hidden_layers": 40, "num_experts_per_tok": 8, "num_experts": 256,
+}
+_SETTINGS["qwen3_5_text"] = _without(
+    _SETTINGS["qwen3_5_moe_text"],
+    "moe_intermediate_size shared_expert_intermediate_size num_experts_per_tok num_experts output_router_logits "
+    "router_aux_loss_coef",
+) | {
+    "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32, "num_key_value_heads": 4,
 }
 _SETTINGS["gemma"] = _without(
     _SETTINGS["llama"],

@@ -404,7 +404,7 @@ def test_wrong_calls() -> None:
 
 IDS = [[3, 4, 5, 6, 7], [6, 5, 4, 3, 8], [1, 2, 3, 4, 9]]
 TEXT_MODELS = "BertModel RobertaModel DistilBertModel ModernBertModel CLIPTextModel GPT2 Llama Mistral Qwen2 Qwen3 "
-TEXT_MODELS += "Lfm2 Lfm2Moe Phi3 Gemma Gemma2 Gemma3 Falcon Mixtral Olmoe Qwen2Moe Qwen3Moe"
+TEXT_MODELS += "Lfm2 Lfm2Moe Phi3 Gemma Gemma2 Gemma3 Falcon Mixtral Olmoe Qwen2Moe Qwen3Moe "
 IMAGE_MODELS = "ViTModel Dinov2Model CLIPVisionModel"
 
 
@@ -426,6 +426,11 @@ def test_models_of_texts_of_any_length(name: str) -> None:
     other = tl.tensor([[1, 2, 3, 4, 5, 6, 7], [8, 7, 6, 5, 4, 3, 9]])
     with tl.no_grad():
         assert tl.allclose(first(module(other)), first(model(other)), atol=1e-5)
+
+
+def test_a_recurrence_over_positions_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="export of the gated delta rule"):
+        export(small("Qwen3_5"), (tl.tensor(IDS),))
 
 
 @pytest.mark.parametrize("name", IMAGE_MODELS.split())

@@ -23,6 +23,7 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.state_memory import LayerShape
 
 HEADS = ("lm_head.", "score.", "classifier.", "qa_outputs.")
+OTHER_PARTS = ("mtp.", "model.visual.")  # heads that predict further tokens, and encoders of images
 # Old versions saved these, although they follow from the config: rotary angles, and the masks of GPT-2.
 DERIVED = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
 
@@ -69,7 +70,7 @@ class DecoderModule(PretrainedModel):
     """The base of decoders with and without heads."""
 
     def is_superfluous(self, name: str) -> bool:
-        return name.startswith(HEADS) or name.endswith(DERIVED)
+        return name.startswith((*HEADS, *OTHER_PARTS)) or name.endswith(DERIVED)
 
 
 class DecoderModel(DecoderModule):

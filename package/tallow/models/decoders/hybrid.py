@@ -1,4 +1,4 @@
-"""The config of decoders in which some layers have attention, and the others a state of a fixed size."""
+"""The base of decoders in which some layers have attention, and the others a state of a fixed size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.models.decoders.llama import LlamaConfig
+from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.nn.state_memory import KeysValues, LayerShape, States
 
 ATTENTION = "full_attention"
@@ -57,3 +57,11 @@ class HybridConfig(LlamaConfig):
     def layer_shapes(self) -> tuple[LayerShape, ...]:
         attention = KeysValues(self.num_key_value_heads, self.head_width)
         return tuple(attention if self.has_attention(i) else self.states for i in range(self.num_hidden_layers))
+
+
+class HybridLlama(Llama):
+    """The base of language models in which some layers have states."""
+
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        return (None,) * self.config.num_hidden_layers

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
 from tallow.models.config import rename
-from tallow.models.decoders.hybrid import HybridConfig
-from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaMLP, LlamaModel
+from tallow.models.decoders.hybrid import HybridConfig, HybridLlama
+from tallow.models.decoders.llama import LlamaConfig, LlamaMLP, LlamaModel
 from tallow.models.decoders.qwen import Qwen3Attention
 from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
@@ -172,14 +172,10 @@ class Lfm2Model(LlamaModel):
     norm_name = "embedding_norm"
 
 
-class Lfm2(Llama):
+class Lfm2(HybridLlama):
     """A language model; Hugging Face's `Lfm2ForCausalLM`.
 
     Args:    as DecoderModel
     """
 
     model_class = Lfm2Model
-
-    @property
-    def windows(self) -> tuple[int | None, ...]:
-        return (None,) * self.config.num_hidden_layers

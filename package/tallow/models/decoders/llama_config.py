@@ -127,7 +127,7 @@ class LlamaConfig(DecoderConfig):
         kv_heads = entries.get("num_key_value_heads", getattr(cls, "num_key_value_heads", None))
         entries["num_key_value_heads"] = entries.get("num_attention_heads") if kv_heads is None else kv_heads
         rope_entries(entries)
-        if "partial_rotary_factor" in cls.computed:
+        if not hasattr(cls, "partial_rotary_factor"):
             whole_heads(entries)
         super().prepare(entries)
 

@@ -1,0 +1,81 @@
+"""The gated delta rule: attention whose memory is one matrix for each head, which each position decays and corrects.
+
+Letters: B batch, T positions, H heads, K key width, V value width, C positions of a chunk.
+
+Source:  Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464; the chunks as in Yang et al. 2024, arXiv:2406.06484
+"""
+
+from __future__ import annotations
+
+import math
+
+from tallow.core.apply import apply
+from tallow.core.creation import arange
+from tallow.core.tensor import Tensor
+from tallow.errors import UnsupportedError
+from tallow.ops.joining import cat
+from tallow.ops.linalg import linalg_solve_triangular
+from tallow.tape.modes import is_exporting, is_grad_enabled
+
+CHUNK = 64  # positions that are computed by products of matrices
+
+
+def gated_delta_rule(
+    q_BHTK: Tensor, k_BHTK: Tensor, v_BHTV: Tensor, log_decay_BHT: Tensor, beta_BHT: Tensor, state_BHKV: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the outputs (B, H, T, V) and the state after the last position.
+
+    S ← exp(log_decay) S;  S ← S + k (beta (v - Sᵀ k))ᵀ;  output = Sᵀ q
+
+    Args:
+        k_BHTK: of length 1 or 0.
+        log_decay_BHT: at most 0.
+        beta_BHT: how much of what the state has for a key is replaced, from 0 to 1.
+
+    Raises:  UnsupportedError in `tl.export`
+    """
+    length = q_BHTK.shape[2]
+    if length == 1 and not is_grad_enabled():
+        return _step(q_BHTK, k_BHTK, v_BHTV, log_decay_BHT, beta_BHT, state_BHKV)
+    if is_exporting():
+        raise UnsupportedError("export of the gated delta rule: the number of its steps depends on the text")
+    outputs = []
+    for start in range(0, length, CHUNK):
+        q_BHCK, k_BHCK, v_BHCV, log_decay_BHC, beta_BHC = (
+            x[:, :, start : start + CHUNK] for x in (q_BHTK, k_BHTK, v_BHTV, log_decay_BHT, beta_BHT)
+        )
+        output_BHCV, state_BHKV = _chunk(q_BHCK, k_BHCK, v_BHCV, log_decay_BHC, beta_BHC, state_BHKV)
+        outputs.append(output_BHCV)
+    return outputs[0] if len(outputs) == 1 else apply(cat, outputs, 2), state_BHKV
+
+
+def _step(
+    q_BH1K: Tensor, k_BH1K: Tensor, v_BH1V: Tensor, log_decay_BH1: Tensor, beta_BH1: Tensor, state_BHKV: Tensor
+) -> tuple[Tensor, Tensor]:
+    state_BHKV = state_BHKV * log_decay_BH1.exp().unsqueeze(-1)
+    missing_BH1V = (v_BH1V - k_BH1K @ state_BHKV) * beta_BH1.unsqueeze(-1)
+    state_BHKV = state_BHKV + k_BH1K.mT * missing_BH1V
+    return q_BH1K @ state_BHKV, state_BHKV
+
+
+def _chunk(
+    q_BHCK: Tensor, k_BHCK: Tensor, v_BHCV: Tensor, log_decay_BHC: Tensor, beta_BHC: Tensor, state_BHKV: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compute the positions of a chunk at once: the corrections of all of them solve a triangular system."""
+    total_BHC = log_decay_BHC.cumsum(-1)
+    places_C = arange(q_BHCK.shape[2], device=q_BHCK.device)
+    is_later = places_C > places_C[:, None]
+    between_BHCC = (total_BHC.unsqueeze(-1) - total_BHC.unsqueeze(-2)).masked_fill(is_later, -math.inf).exp()
+    weighted_BHCK = k_BHCK * beta_BHC.unsqueeze(-1)
+    from_start_BHC1 = total_BHC.exp().unsqueeze(-1)
+    system_BHCC = (weighted_BHCK @ k_BHCK.mT) * between_BHCC
+    sides = apply(cat, [v_BHCV * beta_BHC.unsqueeze(-1), weighted_BHCK * from_start_BHC1], -1)
+    solved = apply(linalg_solve_triangular, system_BHCC, sides, upper=False, unitriangular=True)
+    values_BHCV, read_BHCK = solved.split([v_BHCV.shape[-1], k_BHCK.shape[-1]], -1)
+    written_BHCV = values_BHCV - read_BHCK @ state_BHKV
+    scores_BHCC = (q_BHCK @ k_BHCK.mT) * between_BHCC
+    output_BHCV = (q_BHCK * from_start_BHC1) @ state_BHKV + scores_BHCC @ written_BHCV
+    last_BH1 = total_BHC[:, :, -1:]
+    to_end_BHC1 = (last_BH1 - total_BHC).exp().unsqueeze(-1)
+    state_BHKV = state_BHKV * last_BH1.exp().unsqueeze(-1) + (k_BHCK * to_end_BHC1).mT @ written_BHCV
+    return output_BHCV, state_BHKV

@@ -48,7 +48,8 @@ The packages below are written for PyTorch. They were installed without it (`pip
 on the stand-in, `tallow.compat.install_torch()`. "equal" means that each element of the outputs, of the gradient of
 each parameter and of the output after a step of training agrees with PyTorch's, from the same weights: to {rtol:g} of
 the largest element of its tensor, plus {noise:g} of the largest of all. `scripts/test tests/compat --ecosystem` repeats
-that, and each run of the tests does for some packages. `scripts/ecosystem.py` writes this page.
+that, and each run of the tests does for some packages. `scripts/ecosystem.py` writes this page. [In a
+browser](browser.md#packages) has those that were tried in a tab.
 
 {imports} of {packages} packages import, and {equal} of {cases} cases are equal.
 

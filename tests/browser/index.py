@@ -87,6 +87,15 @@ class Index:
         route.fulfill(json=answer)
 
 
+def tab_index(folder: Path, pyodide: Path) -> Index:
+    """Return PyPI with the wheels of a folder, and with stand-ins for two packages that only Pyodide's CDN has."""
+    wheels = {path.name: path.read_bytes() for path in folder.glob("*.whl") if "yaml" not in path.name}
+    (yaml,) = folder.glob("*yaml*.whl")
+    # Keras asks ml_dtypes for the limits of types, and has it convert arrays of bfloat16.
+    limits = wheel("ml_dtypes", {"ml_dtypes.py": "from numpy import finfo, float32 as bfloat16, iinfo\n"})
+    return Index(wheels | without_compiled_parts(yaml) | limits, pyodide)
+
+
 def _project_of(wheel: str) -> str:
     return re.sub(r"[-_.]+", "-", wheel.partition("-")[0]).lower()
 

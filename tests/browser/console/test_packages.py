@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 from tests.browser.consoles import Console
 from tests.browser.hub import Hub
-from tests.browser.index import Index, wheel, without_compiled_parts
+from tests.browser.index import Index, tab_index, wheel
 
 RTOL = 2e-4  # of float32 through dozens of layers
 # The norms of outputs and gradients, with weights of NumPy. torchvision's own library is linked to PyTorch for CUDA, so
@@ -60,12 +60,12 @@ def packages_dir() -> Path:
 @pytest.fixture(scope="module")
 def index(wheels_dir: Path, pyodide_dir: Path) -> Index:
     """PyPI with those wheels, and some of its own."""
-    found = {path.name: path.read_bytes() for path in wheels_dir.glob("*.whl") if "yaml" not in path.name}
-    (yaml,) = wheels_dir.glob("*yaml*.whl")  # in Pyodide's distribution, and not in the copy
-    made = wheel("wick", {"wick.py": "import torch\nLENGTH = torch.ones(7).sum()\n"}, "torch>=2.4", "lead>=3")
-    made |= wheel("lamp", {"lamp.py": ""}, "oil")
-    made |= wheel("vane", {"vane.py": "import torchvision\nNAME = torchvision.__name__\n"}, "torchvision", "lead")
-    return Index(found | without_compiled_parts(yaml) | made, pyodide_dir)
+    found = tab_index(wheels_dir, pyodide_dir)
+    found.wheels |= wheel("wick", {"wick.py": "import torch\nLENGTH = torch.ones(7).sum()\n"}, "torch>=2.4", "lead>=3")
+    found.wheels |= wheel("lamp", {"lamp.py": ""}, "oil")
+    source = "import torchvision\nNAME = torchvision.__name__\n"
+    found.wheels |= wheel("vane", {"vane.py": source}, "torchvision", "lead")
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,18 @@ CALLS |= {
 }
 
 
+CALLS |= {
+    "m.where(m.tensor([True]), None, None)": "where",
+    "m.tensor([1.5]).prod(keepdim=True)": "prod",
+    "m.trapezoid(m.ones(3), None)": "trapezoid",
+    "m.tensor([1.5]).var(0, None)": "var",
+    "m.nn.functional.adaptive_avg_pool2d(m.ones(1, 2, 2), None)": "NoneType",
+    "m.nn.functional.layer_norm(m.ones(2), 2)": "normalized_shape",
+    "m.nn.functional.batch_norm(m.ones(3, 2), None, m.ones(2), training=True)": "running_mean",
+    "m.nn.functional.batch_norm(m.ones(3, 2), m.zeros(2), m.ones(2), training=2)": "training",
+}
+
+
 HALVES = "det inv svd qr cholesky eigh pinv slogdet eigvalsh svdvals"
 CALLS |= {f"m.linalg.{name}(m.eye(2).half())": "Half" for name in HALVES.split()}
 CALLS |= {

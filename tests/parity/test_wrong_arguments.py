@@ -24,26 +24,11 @@ for _case in load_all():
 
 # Functions that take more than PyTorch's, with the reason.
 WIDER = {
-    "adaptive_": "None keeps a size in any number of dims",
-    "batch_norm": "the layers call it with every batch, so it converts its flag without a check",
-    "clamp": "a number may stand beside a tensor",
     "device": "an index is a device of the accelerator",
-    "fake_quantize_per_tensor_affine": "a number of any type may be a scale or a zero point",
-    "gaussian_nll_loss": "the variance may be a number, as its documentation says",
-    "isin": "True and False are numbers",
-    "layer_norm": "one integer is a shape of one dim, as in the layer",
     "logsumexp": "None means all dims, as in other reductions",
     "prod": "None means all dims, as in other reductions",
-    "renorm": "a norm of any degree",
-    "repeat_interleave": "a whole number may be a float",
-    "rms_norm": "one integer is a shape of one dim, as in the layer",
-    "scatter": "None means no reduction",
-    "std": "None means the default",
     "squeeze": "None means all dims, as in other functions",
     "take_along_dim": "None means all elements, as in NumPy",
-    "trapezoid": "None means that there are no positions",
-    "trapz": "None means that there are no positions",
-    "var": "None means the default",
 }
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.public_api import public
+from tallow.core.short_runtime import ABSENT
 from tallow.core.tensor import Tensor
 from tallow.dtypes import bool as bool_
 from tallow.errors import ArgumentError, ShapeError
@@ -42,7 +43,7 @@ def diff(
     return x
 
 
-def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Tensor:
+def _strips(y: Tensor, x: Tensor, dx: Scalar, dim: int, name: str) -> Tensor:
     """Return the area under each pair of neighbours along `dim`."""
     if y.ndim == 0:
         raise ShapeError(f"{name}: expected a tensor of at least one dimension")
@@ -50,7 +51,7 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
     if n == 0:
         return y
     heights = (y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)) / 2
-    if x is None:
+    if x is ABSENT:
         return heights * dx
     if x.ndim == 1:
         if len(x) != n:
@@ -62,13 +63,13 @@ def _strips(y: Tensor, x: Tensor | None, dx: Scalar, dim: int, name: str) -> Ten
 
 
 @public("tl", "trapz", checked=True)
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor = ABSENT, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
     return _strips(y, x, dx, dim, "trapezoid").sum(dim % y.ndim)
 
 
 @public("tl", checked=True)
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor = ABSENT, *, dx: Scalar = 1, dim: int = -1) -> Tensor:
     """Integrate up to each sample but the first, by the trapezoidal rule."""
     return _strips(y, x, dx, dim, "cumulative_trapezoid").cumsum(dim % y.ndim)
 

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from tallow.core.apply import apply, apply_inplace
 from tallow.core.public_api import public
+from tallow.core.short_runtime import ABSENT
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import complex128, finfo, float64
@@ -28,12 +29,12 @@ def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Tensor, input: Any, other: Any) -> Tensor: ...
 @public("tl")
-def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+def where(condition: Tensor, input: Any = ABSENT, other: Any = ABSENT) -> Any:
     """Select `input` where the condition holds, else `other`, broadcast. With the condition alone, return its indices.
 
     Returns: a Tensor; for the condition alone a tuple of int64 indices of its nonzero elements, one for each dim.
     """
-    if input is None and other is None:
+    if input is ABSENT and other is ABSENT:
         return condition.nonzero(as_tuple=True)
     return selection.where.call(condition, input, other)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.dtypes import float32
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, ArgumentTypeError
 from tallow.ops.channel_normalization import (
     batch_norm_in_evaluation,
     batch_norm_in_training,
@@ -40,6 +41,8 @@ def batch_norm(
     Shapes:  input (N, C, ...) -> the same; all others (C)
     Source:  Ioffe & Szegedy 2015, arXiv:1502.03167
     """
+    if type(training) is not bool or type(momentum) is not float or type(eps) is not float:
+        _check_settings(training, momentum, eps)
     others = (running_mean, running_var, weight, bias)
     if input.array.itemsize == 2 and any(t is not None and t.dtype is float32 for t in others):
         return batch_norm(input.float(), *others, training, momentum, eps).to(input.dtype)
@@ -49,7 +52,9 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are required when training=False")
         return batch_norm_in_evaluation.call(input, running_mean, running_var, weight, bias, eps)
-    if running_mean is None and running_var is None:
+    if (running_mean is None) != (running_var is None):
+        raise ArgumentError("batch_norm: of running_mean and running_var one is None", hint="pass both or none")
+    if running_mean is None:
         return batch_norm_in_training.call(input, weight, bias, eps)[0]
     for statistic in (running_mean, running_var):
         if statistic is not None:
@@ -59,6 +64,14 @@ def batch_norm(
     move_statistic(running_mean, mean, momentum)
     move_statistic(running_var, var, momentum, count / (count - 1))
     return y
+
+
+def _check_settings(training: Any, momentum: Any, eps: Any) -> None:
+    if not isinstance(training, bool):
+        raise ArgumentTypeError(f"batch_norm(): argument 'training' must be bool, not {type(training).__name__}")
+    for name, value in (("momentum", momentum), ("eps", eps)):
+        if isinstance(value, str | list | tuple) or value is None:
+            raise ArgumentTypeError(f"batch_norm(): argument '{name}' must be float, not {type(value).__name__}")
 
 
 def _nothing_to_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:

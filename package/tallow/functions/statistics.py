@@ -10,6 +10,7 @@ from tallow import return_types
 from tallow.core.apply import apply
 from tallow.core.creation import linspace
 from tallow.core.public_api import public
+from tallow.core.short_runtime import ABSENT
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
 from tallow.dtypes import get_default_dtype
@@ -25,14 +26,14 @@ from tallow.ops.searching import searchsorted
 from tallow.ops.table import Scalar
 
 
-def _correction(name: str, dim: Any, unbiased: bool | None, correction: Scalar | None) -> tuple[Dims, Scalar]:
+def _correction(name: str, dim: Any, unbiased: bool, correction: Scalar | None) -> tuple[Dims, Scalar]:
     """Return `dim` and the correction for calls by PyTorch's older and newer signatures."""
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
-    if unbiased is not None and not isinstance(unbiased, bool):
+    if unbiased is not ABSENT and not isinstance(unbiased, bool):
         hint = f"{name}(x, dim, correction={unbiased})"
         raise ArgumentTypeError(f"{name}: unbiased is True or False, not {unbiased!r}", hint=hint)
-    if unbiased is not None and correction is not None:
+    if unbiased is not ABSENT and correction is not None:
         raise ArgumentTypeError(f"{name}: unbiased and correction cannot be combined", hint="pass only correction")
     return dim, (1 if unbiased is not False else 0) if correction is None else correction
 
@@ -41,7 +42,7 @@ def _correction(name: str, dim: Any, unbiased: bool | None, correction: Scalar |
 def var(
     input: Tensor,
     dim: Any = None,
-    unbiased: bool | None = None,
+    unbiased: bool = ABSENT,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
@@ -58,7 +59,7 @@ def var(
 def std(
     input: Tensor,
     dim: Any = None,
-    unbiased: bool | None = None,
+    unbiased: bool = ABSENT,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
@@ -75,7 +76,7 @@ def std(
 def var_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: bool | None = None,
+    unbiased: bool = ABSENT,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,
@@ -89,7 +90,7 @@ def var_mean(
 def std_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: bool | None = None,
+    unbiased: bool = ABSENT,
     keepdim: bool = False,
     *,
     correction: Scalar | None = None,

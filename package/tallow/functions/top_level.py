@@ -17,7 +17,7 @@ from tallow.core.factories import creates
 from tallow.core.overrides import overridable
 from tallow.core.tensor import Tensor
 from tallow.dtypes import get_default_dtype
-from tallow.errors import ArgumentError, warn
+from tallow.errors import ArgumentError, ArgumentTypeError, warn
 from tallow.functions import classification_loss, dropout, interpolation, loss, margin_loss
 from tallow.functions import embedding as lookups
 from tallow.functions import normalization as norms
@@ -430,6 +430,10 @@ def fake_quantize_per_tensor_affine(
 
     The gradient passes unchanged where the integer is in their range, and is 0 elsewhere.
     """
+    if not isinstance(zero_point, int | Tensor):
+        raise ArgumentTypeError(
+            f"fake_quantize_per_tensor_affine: zero_point must be an int or a tensor, not {type(zero_point).__name__}"
+        )
     scale = scale if isinstance(scale, Tensor) else input.new_full((), scale).float()
     zero_point = zero_point if isinstance(zero_point, Tensor) else input.new_full((), zero_point)
     return apply(fake_quantize, input, scale, zero_point, quant_min, quant_max)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import as_int, is_int
@@ -22,14 +22,19 @@ from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import expect_filled, expect_spatial
 
 NARROW = 32  # windows, whose elements NumPy adds faster column by column
-OutputSize = Sequence[int | None] | int | None
+OutputSize = Sequence[int | None] | int
 
 
 def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize) -> list[int]:
     expect_spatial(name, input.shape, dims)
     expect_float(name, input)
     spatial = input.shape[-dims:]
-    given: Any = [output_size] * dims if output_size is None or is_int(output_size) else output_size
+    if output_size is None:
+        raise ArgumentTypeError(
+            f"{name}: output_size must be an int or {dims} ints, not NoneType",
+            hint="None may stand for one of several sizes",
+        )
+    given: Any = [output_size] * dims if is_int(output_size) else output_size
     requested = [n if n is None else as_int(n, name) for n in given]
     result = [n if w is None else w for n, w in zip(spatial, requested, strict=False)]
     if len(requested) != dims or min(result) < 0:

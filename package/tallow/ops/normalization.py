@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.ops.checks import expect_float
-from tallow.ops.dims import as_ints
+from tallow.ops.dims import as_ints, is_int
 from tallow.ops.memory_format import standard_order
 from tallow.ops.rows import as_rows
 from tallow.ops.second_order import Derived, Unread
@@ -22,6 +22,8 @@ Axes = int | tuple[int, ...]
 def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
     """Return the number of axes to normalize over. Raises ShapeError if the shapes do not fit each other."""
     shape = normalized_shape if input.shape[-1:] == normalized_shape else as_ints(normalized_shape, name)
+    if is_int(normalized_shape):
+        raise ArgumentTypeError(f"{name}: normalized_shape must be a list of ints, not {normalized_shape}")
     if not shape or input.shape[-len(shape) :] != shape:
         raise ShapeError(
             f"{name}: given normalized_shape={list(shape)}, expected input with shape [*, "

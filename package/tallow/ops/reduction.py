@@ -10,7 +10,7 @@ import numpy as np
 
 from tallow import return_types
 from tallow.devices import array_module
-from tallow.errors import DimensionError, ShapeError
+from tallow.errors import ArgumentTypeError, DimensionError, ShapeError
 from tallow.kernels import kernel, run
 from tallow.kernels.table import Limit
 from tallow.ops.axis_index import part, reversal
@@ -218,6 +218,8 @@ def prod(input: Array, dim: int | None = None, keepdim: bool = False, *, dtype: 
 
     Dtypes:  as `sum`
     """
+    if keepdim and dim is None:
+        raise ArgumentTypeError("prod: keepdim without dim", hint="pass dim, or leave keepdim out")
     axes = axes_of(input, dim, "prod")
     reduced_shape = kept_shape(input.shape, axes)
     shape = reduced_shape if keepdim else left_shape(input.shape, axes)

@@ -400,7 +400,7 @@ def cumprod(input: Tensor, dim: builtins.int, *, dtype: builtins.object = ..., o
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: builtins.object = ..., out: Any = ...) -> Tensor:
     """Return the cumulative sum y_i = Σ_{j ≤ i} x_j along `dim`."""
 
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
     """Integrate up to each sample but the first, by the trapezoidal rule."""
 
 def deg2rad(input: Tensor, *, out: Any = ...) -> Tensor:
@@ -1371,10 +1371,10 @@ def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Any = ...) -> Tensor:
     """Join tensors along a new dim."""
 
-def std(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
+def std(input: Tensor, dim: Any = ..., unbiased: builtins.bool = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
     """Compute the square root of `var`."""
 
-def std_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
+def std_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return `std` and `mean`."""
 
 def stft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
@@ -1449,10 +1449,10 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Any = ...) -> Tensor:
     """Swap two dims."""
 
-def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
     """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
 
-def trapz(y: Tensor, x: Tensor | None = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
+def trapz(y: Tensor, x: Tensor = ..., *, dx: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
     """Integrate samples by the trapezoidal rule, at positions `x` or at distance `dx`."""
 
 def triangular_solve(b: Tensor, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ...) -> Any:
@@ -1509,10 +1509,10 @@ def unsqueeze(input: Tensor, dim: builtins.int, *, out: Any = ...) -> Tensor:
 def vander(x: Tensor, N: builtins.int | None = ..., increasing: builtins.bool = ...) -> Tensor:
     """Return a row of powers for each element of a vector, the highest first unless `increasing`."""
 
-def var(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
+def var(input: Tensor, dim: Any = ..., unbiased: builtins.bool = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
     """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default."""
 
-def var_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
+def var_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return `var` and `mean`."""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

@@ -1435,7 +1435,7 @@ class Methods:
     def sspaddmm(self, *args: Any, **kwargs: Any) -> Any:
         """Raise UnsupportedError: only sparse tensors have it."""
 
-    def std(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
+    def std(self, dim: Any = ..., unbiased: builtins.bool = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute the square root of `var`."""
 
     def stft(self, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: builtins.bool | None = ...) -> Tensor:
@@ -1627,7 +1627,7 @@ class Methods:
     def values(self) -> Any:
         """Raise UnsupportedError: only sparse tensors have it."""
 
-    def var(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
+    def var(self, dim: Any = ..., unbiased: builtins.bool = ..., keepdim: builtins.bool = ..., *, correction: builtins.float | None = ...) -> Tensor:
         """Compute Σ (x - mean)² / max(0, n - correction) over `dim`; `unbiased=True` is correction=1, the default."""
 
     def vdot(self, other: Tensor) -> Tensor:

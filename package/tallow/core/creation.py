@@ -328,6 +328,9 @@ def allocation_error(shape: tuple[int, ...], d: dtypes.dtype, error: Exception) 
     return kind(f"cannot allocate a tensor of size {shape} and {d.name}: {error}", hint="check the size")
 
 
+PLAIN_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 def filled(
     shape: tuple[int, ...], value: Number | None, d: dtypes.dtype, device: Device, requires_grad: bool = False
 ) -> Tensor:
@@ -338,17 +341,18 @@ def filled(
         with guard:
             return filled(shape, value, d, device, requires_grad)
     try:
-        if value is None or target.type == "meta":
-            array = xp.empty(shape, d.storage)
-        elif value == 0:
+        if value == 0 and target.type != "meta":
             array = xp.zeros(shape, d.storage)
         else:
-            array = xp.full(shape, constant(value, d, "full")[()], d.storage)
+            array = xp.empty(shape, d.storage)
+            if value is not None and target.type != "meta":
+                array.fill(1 if value == 1 and d.storage in PLAIN_FLOATS else constant(value, d, "full")[()])
     except (MemoryError, OverflowError, ValueError) as error:
         if isinstance(error, TallowError):
             raise
         raise allocation_error(shape, d, error) from error
-    return place(array, d, device, requires_grad)
+    tensor = wrap(array)
+    return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
 @public("tl")

@@ -232,6 +232,7 @@ RUNTIME: dict[str, Any] = {
     "CONVERTED": CONVERTED,
     "F32": F32,
     "F64": F64,
+    "I64": np.dtype(np.int64),
     "INFERENCE": INFERENCE,
     "RECORDING": RECORDING,
     "Tensor": Tensor,

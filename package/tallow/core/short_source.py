@@ -215,8 +215,12 @@ class _Writer:
         if p.is_optional:
             ways.insert(0, f"({array} := {name}) is None")
         if p.takes_numbers:
-            floats = "" if self.op.dtypes == "float" else f" and {FLOATS}"
-            ways.append(f"(type({array} := {name}) is float or type({array}) is int){floats}")
+            number = f"(type({array} := {name}) is float or type({array}) is int)"
+            if self.op.dtypes == "promote":  # integers stay what they are beside an integer
+                number += f" and ({FLOATS} or type({array}) is int and _dtype is I64)"
+            elif self.op.dtypes != "float":
+                number += f" and {FLOATS}"
+            ways.append(number)
         return f"({' or '.join(ways)})"
 
     def of_index(self, p: Parameter) -> str:

@@ -339,9 +339,10 @@ class Tensor(Methods):
     def item(self) -> Any:
         """Return the only element as a Python number."""
         array = self.array
-        if type(array) is _ndarray and array.ndim == 0 and array.dtype is not _BF16:
+        if type(array) is _ndarray and array.size == 1:
             value = array.item()
-            if type(value) is not tuple:  # as the fields of a packed dtype
+            # The bits of a bfloat16, and the fields of a packed dtype, are no numbers.
+            if type(value) is float or (array.dtype is not _BF16 and type(value) is not tuple):
                 return value
         if array.size != 1:
             raise ArgumentError(

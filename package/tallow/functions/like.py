@@ -30,9 +30,12 @@ def _like(
         raise ArgumentTypeError(f"{name}: input must be a Tensor, not {type(input).__name__}")
     d = input.dtype if dtype is None else dtypes.as_dtype(dtype)
     place = input.device if device is None else devices.device(device)
-    order = dims_in_memory(input.array.strides, memory_format)
-    result = filled(tuple(input.shape[i] for i in order), value, d, place)
-    result.array = result.array.transpose(dims_back(order))
+    if memory_format is None and getattr(input.array.flags, "c_contiguous", False):  # the usual case
+        result = filled(input.array.shape, value, d, place)
+    else:
+        order = dims_in_memory(input.array.strides, memory_format)
+        result = filled(tuple(input.shape[i] for i in order), value, d, place)
+        result.array = result.array.transpose(dims_back(order))
     result = result if mode.batching is None else mode.batching.like(result, input)
     return result.requires_grad_(requires_grad) if requires_grad else result
 

@@ -86,7 +86,8 @@ def move_statistic(running: Tensor | None, to: Tensor, momentum: float, scale: f
     """Move a running statistic towards that of a batch, times `scale`."""
     if running is not None:
         with no_grad():
-            running.mul_(1 - momentum).add_((to * (momentum * scale)).to(running.dtype))
+            step = to * (momentum * scale)
+            running.mul_(1 - momentum).add_(step if step.dtype is running.dtype else step.to(running.dtype))
 
 
 @public("F", checked=True)

@@ -70,6 +70,7 @@ LATE = {
     ("tallow.transformers.generation.streamers", "asyncio"): "slow to import; only for asynchronous streamers",
     ("tallow.models.text_generation", "tallow.generation.constrain"): "pages start without it",
     ("tallow.cli.constraint", "tallow.generation.constrain"): "commands without a form start without it, 30 ms sooner",
+    ("tallow.cli.train", "tallow.cli.train_samples"): "runs on texts start without trainers of samples",
     ("tallow.cli.serve", "tallow.cli.divided"): "one process starts without it, 100 ms sooner",
     ("tallow.cli.serve", "tallow.serving.divided"): "one process starts without it",
     ("tallow.cli.serve", "tallow.serving.http.app"): "needs Starlette, of the extra `serve`",

@@ -12,6 +12,7 @@ from tests.transformers import trl_cases
 import tallow as tl
 import tallow.transformers as mine
 from tallow import trl
+from tallow.cli import main
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.peft import LoraConfig
 
@@ -106,3 +107,70 @@ def test_what_does_not_fit_is_named(
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="use_vllm=True"):
         trl.GRPOConfig(str(tmp_path), use_vllm=True, num_generations=8)
+
+
+# ---- tallow train --sft and --dpo
+
+
+def model_folder(folder: Path) -> Path:
+    tokens = trl_cases.tokenizer(mine)
+    trl_cases.model(mine, "SFT", tl.tensor, len(tokens), str(folder))
+    tokens.save_pretrained(folder)
+    return folder
+
+
+def written(path: Path, samples: list[Any]) -> str:
+    path.write_text("".join(json.dumps(each) + "\n" for each in samples))
+    return str(path)
+
+
+def train(tmp_path: Path, *options: str) -> int:
+    common = ("--model", str(tmp_path / "model"), "--batch-size", "2", "--device", "cpu")
+    return main(["train", "--out", str(tmp_path / "out"), *common, *options])
+
+
+def test_a_command_learns_answers_and_resumes(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    file = written(tmp_path / "samples.jsonl", trl_cases.ANSWERS)
+    assert train(tmp_path, "--sft", file, "--steps", "2", "--learning-rate", "0.01") == 0
+    assert train(tmp_path, "--sft", file, "--steps", "2", "--learning-rate", "0.01") == 2  # --out has a model
+    assert train(tmp_path, "--sft", file, "--steps", "3", "--resume", "--packing") == 0
+    before, after = (
+        mine.AutoModelForCausalLM.from_pretrained(each).state_dict() for each in (folder, tmp_path / "out")
+    )
+    assert any((before[name].numpy() != each.numpy()).any() for name, each in after.items())
+    assert (tmp_path / "out" / "checkpoint-3").is_dir()
+    assert mine.AutoTokenizer.from_pretrained(tmp_path / "out").chat_template == trl_cases.CHAT
+
+
+def test_a_command_learns_preferences_with_an_adapter(tmp_path: Path) -> None:
+    model_folder(tmp_path / "model")
+    file = written(tmp_path / "samples.jsonl", trl_cases.CHAT_PREFERRED)
+    assert train(tmp_path, "--dpo", file, "--steps", "1", "--lora", "--eval", file, "--eval-every", "1") == 0
+    assert (tmp_path / "out" / "adapter_model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ('{"text": "a"}\n{', [], "line 2 is not JSON"),
+        ("[1]", [], "line 1 is no JSON object"),
+        ("\n\n", [], "has no samples"),
+        ('{"text": "a"}', ["--width", "8"], "--width with --sft"),
+        ('{"text": "a"}', ["more.txt"], "--sft with texts"),
+        ('{"text": "a"}', ["--resume"], "no checkpoint to resume"),
+    ],
+)
+def test_bad_samples_and_options_are_named(
+    text: str, options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model_folder(tmp_path / "model")
+    file = tmp_path / "samples.jsonl"
+    file.write_text(text)
+    assert train(tmp_path, "--sft", str(file), "--steps", "1", *options) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_nothing_to_train_on_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--out", str(tmp_path)]) == 2
+    assert "pass texts, --sft or --dpo" in capsys.readouterr().err

@@ -4,6 +4,10 @@ Without --model, trains a new Llama on bytes, or with --vocab on a vocabulary le
 SIGTERM and SIGHUP stop after the current step and save a checkpoint; --resume continues from it, and the final weights
 match an uninterrupted run. `tallow generate --model` and transformers can load the output folder.
 
+With --sft or --dpo, --model learns from samples instead, a JSON object on each line: texts ("text"), conversations
+("messages"), answers to prompts ("prompt" and "completion"), or for --dpo pairs of answers ("prompt", "chosen" and
+"rejected"). Prompts and answers are texts or messages. Of answers to prompts, the answers alone are learned.
+
 With --lora, --model stays frozen, in its quantised blocks if it is a GGUF file, and the output folder contains an
 adapter, for `tallow generate --model MODEL --adapter DIR` and peft.
 
@@ -32,17 +36,18 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
+from tallow.cli import samples
 from tallow.cli.adapter import adapted, add_lora_options, lora_config
 from tallow.cli.device import add_device_option
 from tallow.cli.language_model import DTYPES, load_language_model, number, positive_int
 from tallow.cli.terminal import report
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, UnsupportedError
 from tallow.hub import local_model
 from tallow.io.atomic import made_folder
 from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG
 from tallow.models.decoders.llama import Llama, LlamaConfig
-from tallow.peft.config import ADAPTER_CONFIG
+from tallow.peft.config import ADAPTER_CONFIG, LoraConfig
 from tallow.peft.peft_model import PeftModel
 from tallow.random import manual_seed
 from tallow.training import vocabulary
@@ -70,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of `tallow train`."""
     parser.add_argument(
         "texts",
-        nargs="+",
+        nargs="*",
         type=Path,
         metavar="TEXT",
         help="a UTF-8 file, or a folder of .txt files; <|endoftext|> separates texts within a file",
@@ -82,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume", action="store_true", help="continue from the checkpoint in --out; pass the same options"
     )
     _add_model_options(parser.add_argument_group("model"))
+    samples.add_options(parser.add_argument_group("samples, in place of TEXT"))
     add_lora_options(parser.add_argument_group("adapter"))
     _add_training_options(parser.add_argument_group("training"))
     _add_running_options(parser.add_argument_group("running"))
@@ -197,6 +203,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot is not None:
         check_plot(arguments.plot)
     config = lora_config(arguments)
+    method = samples.method_of(arguments)
+    if method is not None:
+        return _train_samples(method, arguments, config)
     processes = Processes.join()
     is_first = processes.rank == 0
     device = processes.device(arguments.device)
@@ -224,8 +233,31 @@ def run(arguments: argparse.Namespace) -> int:
                 what = "model" if adapter is None else "adapter"
                 report(f"{arguments.out} has the {what} of step {training.step}{_curve(training)}{to_resume}")
             processes.wait()
-    if finished:
-        return 0
+    return 0 if finished else _status(stop)
+
+
+def _train_samples(method: samples.Method, arguments: argparse.Namespace, adapter: LoraConfig | None) -> int:
+    """Train on samples.  Returns, raises: as `run`"""
+    if not arguments.resume:
+        _check_out(arguments.out, arguments.resume)
+    from tallow.cli import train_samples
+
+    processes = Processes.join()
+    if processes.size > 1:
+        raise UnsupportedError(f"--{method.name} in {processes.size} processes", hint="train in one process")
+    processes.device(arguments.device)  # which may be missing
+    path = local_model(arguments.model)
+    if path.is_file() and adapter is None:
+        raise _frozen(path)
+    default_rate = TUNING_RATE if adapter is None else ADAPTER_RATE
+    with made_folder(arguments.out):
+        stop = train_samples.train(method, path, arguments, adapter, default_rate)
+    report(f"{arguments.out} has the {'model' if adapter is None else 'adapter'}")
+    return 0 if stop.signal is None else _status(stop)
+
+
+def _status(stop: Stop) -> int:
+    """Return the exit status of a run that a signal ended.  Raises: KeyboardInterrupt for Ctrl-C"""
     if stop.signal in (None, signal.SIGINT):  # None in processes that other ranks told to stop
         raise KeyboardInterrupt
     return SIGNALLED + stop.signal
@@ -299,11 +331,15 @@ def _known_model(arguments: argparse.Namespace, device: str) -> CausalLM | None:
     if not path.is_file():
         return load_language_model(str(path), dtypes.float32.name, device)
     if not arguments.lora:
-        raise ArgumentError(
-            f"{path} is a file, whose weights cannot be trained",
-            hint="train an adapter with --lora, or convert it to a folder: tallow convert FILE FOLDER",
-        )
+        raise _frozen(path)
     return load_language_model(str(path), None, device)
+
+
+def _frozen(path: Path) -> ArgumentError:
+    return ArgumentError(
+        f"{path} is a file, whose weights cannot be trained",
+        hint="train an adapter with --lora, or convert it to a folder: tallow convert FILE FOLDER",
+    )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ built_in                                        the models that come with the pa
 The other files are what all of them have in common: configs, loading and generation.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tallow.lazy_names import names_of
 
@@ -15,16 +15,40 @@ LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 IMAGE_HEADS = ("Model", "ForImageClassification")
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 CHOICE = "ForMultipleChoice"
-# Relatives of BERT: the model without a head and the heads, and which of them have classes of their own; the others
-# follow from BERT's and RoBERTa's.
-RELATIVES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "Albert": ((*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM")),
-    "Electra": (
+
+
+class Relative(NamedTuple):
+    """A family of encoders that is built on another.
+
+    Attributes:
+        module: its file.
+        heads: the model without a head, and the heads.
+        own: which of them have classes of their own; the others follow from BERT's and RoBERTa's.
+    """
+
+    module: str
+    heads: tuple[str, ...]
+    own: tuple[str, ...]
+
+
+RELATIVES = {
+    "Albert": Relative("albert", (*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM")),
+    "DebertaV2": Relative(
+        "deberta_v2", (*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM", "ForSequenceClassification")
+    ),
+    "Electra": Relative(
+        "electra",
         (*ENCODER_HEADS, "ForPreTraining"),
         ("Model", "ForPreTraining", "ForMaskedLM", "ForSequenceClassification"),
     ),
-    "Ernie": ((*ENCODER_HEADS, CHOICE), ("Model",)),
-    "MPNet": ((*ENCODER_HEADS, CHOICE), ("Model",)),
+    "Ernie": Relative("ernie", (*ENCODER_HEADS, CHOICE), ("Model",)),
+    "EuroBert": Relative("eurobert", (*LABELS, "ForMaskedLM"), (*LABELS, "ForMaskedLM")),
+    "Gte": Relative("rotary_bert", (*LABELS, "ForMaskedLM"), ("Model", "ForMaskedLM")),
+    "JinaEmbeddingsV3": Relative("rotary_bert", ENCODER_HEADS, ("Model",)),
+    "MPNet": Relative("mpnet", (*ENCODER_HEADS, CHOICE), ("Model",)),
+    "MobileBert": Relative("mobilebert", (*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM")),
+    "NomicBert": Relative("rotary_bert", (*LABELS, "ForMaskedLM"), ("Model",)),
+    "XLMRobertaXL": Relative("xlm_roberta_xl", (*ENCODER_HEADS, CHOICE), ("Model",)),
 }
 # For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
@@ -51,7 +75,7 @@ PAIR_HEADS = {
 DERIVED = (
     *(name + CHOICE for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
     *(name + head for name, heads in DECODER_HEADS.items() for head in heads[1:]),
-    *(name + head for name, (heads, own) in RELATIVES.items() for head in heads if head not in own),
+    *(name + head for name, kind in RELATIVES.items() for head in kind.heads if head not in kind.own),
 )
 
 
@@ -97,10 +121,6 @@ _CLASSES = {
     "decoders.qwen3_5": _decoders("Qwen3_5", "Qwen3_5Moe"),
     "decoders.qwen3_next": _decoders("Qwen3Next"),
     "decoders.qwen_moe": _decoders("Qwen2Moe", "Qwen3Moe"),
-    **{
-        f"encoders.{name.lower()}": (f"{name}Config", *(name + part for part in own))
-        for name, (_, own) in RELATIVES.items()
-    },
     "encoders.bert": (
         *("BertConfig", "BertForNextSentencePrediction", "BertForPreTraining", "BertLMHeadModel"),
         *(f"Bert{head}" for head in ENCODER_HEADS),
@@ -126,9 +146,21 @@ _CLASSES = {
     "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
+_LAZY |= {
+    name + part: f"tallow.models.encoders.{kind.module}:{name}{part}"
+    for name, kind in RELATIVES.items()
+    for part in ("Config", *kind.own)
+}
 _LAZY |= {name: f"tallow.models.derived_heads:{name}" for name in DERIVED}
 # Modules keep the names that they had before they lay in folders.
-_MODULES = (*_CLASSES, "derived_heads", "built_in.glosses", "built_in.spoken", "built_in.stories")
+_MODULES = (
+    *_CLASSES,
+    *(f"encoders.{kind.module}" for kind in RELATIVES.values()),
+    "derived_heads",
+    "built_in.glosses",
+    "built_in.spoken",
+    "built_in.stories",
+)
 _LAZY |= {module.rpartition(".")[2]: f"tallow.models.{module}" for module in _MODULES}
 _LAZY |= {f"gguf_{name}": f"tallow.models.gguf.{name}" for name in ("export", "models")}
 

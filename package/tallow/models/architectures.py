@@ -15,7 +15,7 @@ ARCHITECTURES = {
     **{
         name + head: ours + head
         for name, ours in ENCODERS.items()
-        for head in (models.RELATIVES[name][0] if name in models.RELATIVES else HEADS)
+        for head in (models.RELATIVES[name].heads if name in models.RELATIVES else HEADS)
     },
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
@@ -44,6 +44,8 @@ ARCHITECTURES = {
 
 # Early files spell some names in other ways, such as LLaMAForCausalLM.
 BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
+# GTE's own code calls its classes New.
+BY_LETTERS |= {f"new{head}".lower(): f"Gte{head}" for head in models.RELATIVES["Gte"].heads}
 
 # `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {
@@ -57,11 +59,13 @@ MODEL_TYPES = {
     "clip_vision_model": "CLIPVisionModel",
     "cohere": "CohereForCausalLM",
     "cohere2": "Cohere2ForCausalLM",
+    "deberta-v2": "DebertaV2Model",
     "dinov2": "Dinov2Model",
     "distilbert": "DistilBertModel",
     "electra": "ElectraModel",
     "ernie": "ErnieModel",
     "ernie4_5": "Ernie4_5ForCausalLM",
+    "eurobert": "EuroBertModel",
     "exaone4": "Exaone4ForCausalLM",
     "falcon": "FalconForCausalLM",
     "gemma": "GemmaForCausalLM",
@@ -74,8 +78,10 @@ MODEL_TYPES = {
     "gpt_oss": "GptOssForCausalLM",
     "granite": "GraniteForCausalLM",
     "granitemoehybrid": "GraniteMoeHybridForCausalLM",
+    "gte": "GteModel",
     "helium": "HeliumForCausalLM",
     "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM",
+    "jina_embeddings_v3": "JinaEmbeddingsV3Model",
     "lfm2": "Lfm2ForCausalLM",
     "lfm2_moe": "Lfm2MoeForCausalLM",
     "llama": "LlamaForCausalLM",
@@ -84,9 +90,11 @@ MODEL_TYPES = {
     "ministral3": "Ministral3ForCausalLM",
     "mistral": "MistralForCausalLM",
     "mixtral": "MixtralForCausalLM",
+    "mobilebert": "MobileBertModel",
     "modernbert": "ModernBertModel",
     "mpnet": "MPNetModel",
     "nanochat": "NanoChatForCausalLM",
+    "nomic_bert": "NomicBertModel",
     "olmo": "OlmoForCausalLM",
     "olmo2": "Olmo2ForCausalLM",
     "olmo3": "Olmo3ForCausalLM",
@@ -112,6 +120,7 @@ MODEL_TYPES = {
     "vit": "ViTModel",
     "whisper": "WhisperForConditionalGeneration",
     "xlm-roberta": "XLMRobertaModel",
+    "xlm-roberta-xl": "XLMRobertaXLModel",
 }
 
 # `model_type` -> the beginning of the names of its classes.

@@ -39,6 +39,12 @@ from tallow.models.decoders.cohere import Cohere2Config as Cohere2Config
 from tallow.models.decoders.cohere import Cohere2Model as Cohere2Model
 from tallow.models.decoders.cohere import CohereConfig as CohereConfig
 from tallow.models.decoders.cohere import CohereModel as CohereModel
+from tallow.models.encoders.deberta_v2 import DebertaV2Config as DebertaV2Config
+from tallow.models.encoders.deberta_v2 import DebertaV2ForMaskedLM as DebertaV2ForMaskedLM
+from tallow.models.encoders.deberta_v2 import DebertaV2ForSequenceClassification as _DebertaV2ForSequenceClassification
+from tallow.models.encoders.deberta_v2 import DebertaV2PretrainedModel as _DebertaV2PretrainedModel
+from tallow.models.encoders.deberta_v2 import DebertaV2ForSequenceClassification as DebertaV2ForSequenceClassification
+from tallow.models.encoders.deberta_v2 import DebertaV2Model as DebertaV2Model
 from tallow.models.vision.dinov2 import Dinov2Config as Dinov2Config
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification as Dinov2ForImageClassification
 from tallow.models.vision.dinov2 import Dinov2Model as Dinov2Model
@@ -61,6 +67,11 @@ from tallow.models.decoders.ernie4_5 import Ernie4_5Model as Ernie4_5Model
 from tallow.models.encoders.ernie import ErnieConfig as ErnieConfig
 from tallow.models.encoders.ernie import ErniePretrainedModel as _ErniePretrainedModel
 from tallow.models.encoders.ernie import ErnieModel as ErnieModel
+from tallow.models.encoders.eurobert import EuroBertConfig as EuroBertConfig
+from tallow.models.encoders.eurobert import EuroBertForMaskedLM as EuroBertForMaskedLM
+from tallow.models.encoders.eurobert import EuroBertForSequenceClassification as EuroBertForSequenceClassification
+from tallow.models.encoders.eurobert import EuroBertForTokenClassification as EuroBertForTokenClassification
+from tallow.models.encoders.eurobert import EuroBertModel as EuroBertModel
 from tallow.models.decoders.exaone4 import Exaone4 as Exaone4
 from tallow.models.decoders.exaone4 import Exaone4Config as Exaone4Config
 from tallow.models.decoders.exaone4 import Exaone4Model as Exaone4Model
@@ -97,6 +108,10 @@ from tallow.models.decoders.granite import GraniteModel as GraniteModel
 from tallow.models.decoders.granite import GraniteMoeHybrid as GraniteMoeHybrid
 from tallow.models.decoders.granite import GraniteMoeHybridConfig as GraniteMoeHybridConfig
 from tallow.models.decoders.granite import GraniteMoeHybridModel as GraniteMoeHybridModel
+from tallow.models.encoders.rotary_bert import GteConfig as GteConfig
+from tallow.models.encoders.rotary_bert import GteForMaskedLM as GteForMaskedLM
+from tallow.models.encoders.rotary_bert import GtePretrainedModel as _GtePretrainedModel
+from tallow.models.encoders.rotary_bert import GteModel as GteModel
 from tallow.models.decoders.helium import Helium as Helium
 from tallow.models.decoders.helium import HeliumConfig as HeliumConfig
 from tallow.models.decoders.helium import HeliumModel as HeliumModel
@@ -106,6 +121,9 @@ from tallow.models.decoders.hunyuan import HunYuanDenseV1Model as HunYuanDenseV1
 from tallow.models.vision.images import ImageClassifier as ImageClassifier
 from tallow.models.vision.images import ImageEncoder as ImageEncoder
 from tallow.models.vision.image_processor import ImageProcessor as ImageProcessor
+from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3Config as JinaEmbeddingsV3Config
+from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3PretrainedModel as _JinaEmbeddingsV3PretrainedModel
+from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3Model as JinaEmbeddingsV3Model
 from tallow.models.decoders.lfm2 import Lfm2 as Lfm2
 from tallow.models.decoders.lfm2 import Lfm2Config as Lfm2Config
 from tallow.models.decoders.lfm2 import Lfm2Model as Lfm2Model
@@ -132,6 +150,10 @@ from tallow.models.decoders.mistral import MistralModel as MistralModel
 from tallow.models.decoders.mixtral import Mixtral as Mixtral
 from tallow.models.decoders.mixtral import MixtralConfig as MixtralConfig
 from tallow.models.decoders.mixtral import MixtralModel as MixtralModel
+from tallow.models.encoders.mobilebert import MobileBertConfig as MobileBertConfig
+from tallow.models.encoders.mobilebert import MobileBertForMaskedLM as MobileBertForMaskedLM
+from tallow.models.encoders.mobilebert import MobileBertPretrainedModel as _MobileBertPretrainedModel
+from tallow.models.encoders.mobilebert import MobileBertModel as MobileBertModel
 from tallow.models.encoders.modernbert import ModernBertConfig as ModernBertConfig
 from tallow.models.encoders.modernbert import ModernBertForMaskedLM as ModernBertForMaskedLM
 from tallow.models.encoders.modernbert import ModernBertForSequenceClassification as _ModernBertForSequenceClassification
@@ -142,6 +164,9 @@ from tallow.models.encoders.modernbert import ModernBertModel as ModernBertModel
 from tallow.models.decoders.nanochat import NanoChat as NanoChat
 from tallow.models.decoders.nanochat import NanoChatConfig as NanoChatConfig
 from tallow.models.decoders.nanochat import NanoChatModel as NanoChatModel
+from tallow.models.encoders.rotary_bert import NomicBertConfig as NomicBertConfig
+from tallow.models.encoders.rotary_bert import NomicBertPretrainedModel as _NomicBertPretrainedModel
+from tallow.models.encoders.rotary_bert import NomicBertModel as NomicBertModel
 from tallow.models.decoders.opt import OPT as OPT
 from tallow.models.decoders.opt import OPTConfig as OPTConfig
 from tallow.models.decoders.opt import OPTModel as OPTModel
@@ -219,6 +244,9 @@ from tallow.models.vision.vit import ViTModel as ViTModel
 from tallow.models.whisper.model import Whisper as Whisper
 from tallow.models.whisper.model import WhisperConfig as WhisperConfig
 from tallow.models.whisper.sound_classifier import WhisperForAudioClassification as WhisperForAudioClassification
+from tallow.models.encoders.xlm_roberta_xl import XLMRobertaXLConfig as XLMRobertaXLConfig
+from tallow.models.encoders.xlm_roberta_xl import XLMRobertaXLPretrainedModel as _XLMRobertaXLPretrainedModel
+from tallow.models.encoders.xlm_roberta_xl import XLMRobertaXLModel as XLMRobertaXLModel
 from tallow.models.encoders import albert as albert
 from tallow.models.decoders import arcee as arcee
 from tallow.models import auto as auto
@@ -226,12 +254,14 @@ from tallow.models.seq2seq import bart as bart
 from tallow.models.encoders import bert as bert
 from tallow.models.vision import clip as clip
 from tallow.models.decoders import cohere as cohere
+from tallow.models.encoders import deberta_v2 as deberta_v2
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
 from tallow.models.encoders import electra as electra
 from tallow.models.encoders import ernie as ernie
 from tallow.models.decoders import ernie4_5 as ernie4_5
+from tallow.models.encoders import eurobert as eurobert
 from tallow.models.decoders import exaone4 as exaone4
 from tallow.models.decoders import falcon as falcon
 from tallow.models.decoders import gemma as gemma
@@ -256,6 +286,7 @@ from tallow.models.seq2seq import marian as marian
 from tallow.models.decoders import ministral as ministral
 from tallow.models.decoders import mistral as mistral
 from tallow.models.decoders import mixtral as mixtral
+from tallow.models.encoders import mobilebert as mobilebert
 from tallow.models.encoders import modernbert as modernbert
 from tallow.models.encoders import mpnet as mpnet
 from tallow.models.decoders import nanochat as nanochat
@@ -270,6 +301,7 @@ from tallow.models.decoders import qwen3_5 as qwen3_5
 from tallow.models.decoders import qwen3_next as qwen3_next
 from tallow.models.decoders import qwen_moe as qwen_moe
 from tallow.models.encoders import roberta as roberta
+from tallow.models.encoders import rotary_bert as rotary_bert
 from tallow.models.decoders import seed_oss as seed_oss
 from tallow.models.encoders import sentence as sentence
 from tallow.models.decoders import smollm3 as smollm3
@@ -283,6 +315,7 @@ from tallow.models.seq2seq import t5 as t5
 from tallow.models.encoders import text_classifier as text_classifier
 from tallow.models.vision import vit as vit
 from tallow.models import whisper as whisper
+from tallow.models.encoders import xlm_roberta_xl as xlm_roberta_xl
 
 class AlbertForMultipleChoice(_AlbertPretrainedModel): ...
 class AlbertForQuestionAnswering(_AlbertPretrainedModel): ...
@@ -292,6 +325,9 @@ class ArceeForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class ArceeForSequenceClassification(_DecoderForSequenceClassification): ...
 class ArceeForTokenClassification(_DecoderForTokenClassification): ...
 class BertForMultipleChoice(_BertForSequenceClassification): ...
+class DebertaV2ForMultipleChoice(_DebertaV2ForSequenceClassification): ...
+class DebertaV2ForQuestionAnswering(_DebertaV2PretrainedModel): ...
+class DebertaV2ForTokenClassification(_DebertaV2PretrainedModel): ...
 class DistilBertForMultipleChoice(_DistilBertForSequenceClassification): ...
 class ElectraForQuestionAnswering(_ElectraPretrainedModel): ...
 class ElectraForTokenClassification(_ElectraPretrainedModel): ...
@@ -323,9 +359,15 @@ class GlmForSequenceClassification(_DecoderForSequenceClassification): ...
 class GlmForTokenClassification(_DecoderForTokenClassification): ...
 class GptOssForSequenceClassification(_DecoderForSequenceClassification): ...
 class GptOssForTokenClassification(_DecoderForTokenClassification): ...
+class GteForSequenceClassification(_GtePretrainedModel): ...
+class GteForTokenClassification(_GtePretrainedModel): ...
 class HeliumForSequenceClassification(_DecoderForSequenceClassification): ...
 class HeliumForTokenClassification(_DecoderForTokenClassification): ...
 class HunYuanDenseV1ForSequenceClassification(_DecoderForSequenceClassification): ...
+class JinaEmbeddingsV3ForMaskedLM(_JinaEmbeddingsV3PretrainedModel): ...
+class JinaEmbeddingsV3ForQuestionAnswering(_JinaEmbeddingsV3PretrainedModel): ...
+class JinaEmbeddingsV3ForSequenceClassification(_JinaEmbeddingsV3PretrainedModel): ...
+class JinaEmbeddingsV3ForTokenClassification(_JinaEmbeddingsV3PretrainedModel): ...
 class LlamaForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class LlamaForSequenceClassification(_DecoderForSequenceClassification): ...
 class LlamaForTokenClassification(_DecoderForTokenClassification): ...
@@ -346,7 +388,14 @@ class MistralForTokenClassification(_DecoderForTokenClassification): ...
 class MixtralForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class MixtralForSequenceClassification(_DecoderForSequenceClassification): ...
 class MixtralForTokenClassification(_DecoderForTokenClassification): ...
+class MobileBertForMultipleChoice(_MobileBertPretrainedModel): ...
+class MobileBertForQuestionAnswering(_MobileBertPretrainedModel): ...
+class MobileBertForSequenceClassification(_MobileBertPretrainedModel): ...
+class MobileBertForTokenClassification(_MobileBertPretrainedModel): ...
 class ModernBertForMultipleChoice(_ModernBertForSequenceClassification): ...
+class NomicBertForMaskedLM(_NomicBertPretrainedModel): ...
+class NomicBertForSequenceClassification(_NomicBertPretrainedModel): ...
+class NomicBertForTokenClassification(_NomicBertPretrainedModel): ...
 class OPTForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class OPTForSequenceClassification(_DecoderForSequenceClassification): ...
 class Olmo2ForSequenceClassification(_DecoderForSequenceClassification): ...
@@ -383,6 +432,11 @@ class StableLmForSequenceClassification(_DecoderForSequenceClassification): ...
 class StableLmForTokenClassification(_DecoderForTokenClassification): ...
 class Starcoder2ForSequenceClassification(_DecoderForSequenceClassification): ...
 class Starcoder2ForTokenClassification(_DecoderForTokenClassification): ...
+class XLMRobertaXLForMaskedLM(_XLMRobertaXLPretrainedModel): ...
+class XLMRobertaXLForMultipleChoice(_XLMRobertaXLPretrainedModel): ...
+class XLMRobertaXLForQuestionAnswering(_XLMRobertaXLPretrainedModel): ...
+class XLMRobertaXLForSequenceClassification(_XLMRobertaXLPretrainedModel): ...
+class XLMRobertaXLForTokenClassification(_XLMRobertaXLPretrainedModel): ...
 __all__ = [
     "AlbertConfig",
     "AlbertForMaskedLM",
@@ -426,6 +480,13 @@ __all__ = [
     "Cohere2Model",
     "CohereConfig",
     "CohereModel",
+    "DebertaV2Config",
+    "DebertaV2ForMaskedLM",
+    "DebertaV2ForMultipleChoice",
+    "DebertaV2ForQuestionAnswering",
+    "DebertaV2ForSequenceClassification",
+    "DebertaV2ForTokenClassification",
+    "DebertaV2Model",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -453,6 +514,11 @@ __all__ = [
     "ErnieForSequenceClassification",
     "ErnieForTokenClassification",
     "ErnieModel",
+    "EuroBertConfig",
+    "EuroBertForMaskedLM",
+    "EuroBertForSequenceClassification",
+    "EuroBertForTokenClassification",
+    "EuroBertModel",
     "Exaone4",
     "Exaone4Config",
     "Exaone4ForQuestionAnswering",
@@ -512,6 +578,11 @@ __all__ = [
     "GraniteMoeHybrid",
     "GraniteMoeHybridConfig",
     "GraniteMoeHybridModel",
+    "GteConfig",
+    "GteForMaskedLM",
+    "GteForSequenceClassification",
+    "GteForTokenClassification",
+    "GteModel",
     "Helium",
     "HeliumConfig",
     "HeliumForSequenceClassification",
@@ -524,6 +595,12 @@ __all__ = [
     "ImageClassifier",
     "ImageEncoder",
     "ImageProcessor",
+    "JinaEmbeddingsV3Config",
+    "JinaEmbeddingsV3ForMaskedLM",
+    "JinaEmbeddingsV3ForQuestionAnswering",
+    "JinaEmbeddingsV3ForSequenceClassification",
+    "JinaEmbeddingsV3ForTokenClassification",
+    "JinaEmbeddingsV3Model",
     "Lfm2",
     "Lfm2Config",
     "Lfm2Model",
@@ -569,6 +646,13 @@ __all__ = [
     "MixtralForSequenceClassification",
     "MixtralForTokenClassification",
     "MixtralModel",
+    "MobileBertConfig",
+    "MobileBertForMaskedLM",
+    "MobileBertForMultipleChoice",
+    "MobileBertForQuestionAnswering",
+    "MobileBertForSequenceClassification",
+    "MobileBertForTokenClassification",
+    "MobileBertModel",
     "ModernBertConfig",
     "ModernBertForMaskedLM",
     "ModernBertForMultipleChoice",
@@ -579,6 +663,11 @@ __all__ = [
     "NanoChat",
     "NanoChatConfig",
     "NanoChatModel",
+    "NomicBertConfig",
+    "NomicBertForMaskedLM",
+    "NomicBertForSequenceClassification",
+    "NomicBertForTokenClassification",
+    "NomicBertModel",
     "OPT",
     "OPTConfig",
     "OPTForQuestionAnswering",
@@ -691,6 +780,13 @@ __all__ = [
     "Whisper",
     "WhisperConfig",
     "WhisperForAudioClassification",
+    "XLMRobertaXLConfig",
+    "XLMRobertaXLForMaskedLM",
+    "XLMRobertaXLForMultipleChoice",
+    "XLMRobertaXLForQuestionAnswering",
+    "XLMRobertaXLForSequenceClassification",
+    "XLMRobertaXLForTokenClassification",
+    "XLMRobertaXLModel",
     "albert",
     "arcee",
     "auto",
@@ -698,12 +794,14 @@ __all__ = [
     "bert",
     "clip",
     "cohere",
+    "deberta_v2",
     "derived_heads",
     "dinov2",
     "distilbert",
     "electra",
     "ernie",
     "ernie4_5",
+    "eurobert",
     "exaone4",
     "falcon",
     "gemma",
@@ -728,6 +826,7 @@ __all__ = [
     "ministral",
     "mistral",
     "mixtral",
+    "mobilebert",
     "modernbert",
     "mpnet",
     "nanochat",
@@ -742,6 +841,7 @@ __all__ = [
     "qwen3_next",
     "qwen_moe",
     "roberta",
+    "rotary_bert",
     "seed_oss",
     "sentence",
     "smollm3",
@@ -755,4 +855,5 @@ __all__ = [
     "text_classifier",
     "vit",
     "whisper",
+    "xlm_roberta_xl",
 ]

@@ -22,6 +22,13 @@ NAMES: dict[str, str] = {
     "electra": "ElectraConfig",
     "ernie": "ErnieConfig",
     "mpnet": "MPNetConfig",
+    "deberta-v2": "DebertaV2Config",
+    "nomic_bert": "NomicBertConfig",
+    "gte": "GteConfig",
+    "jina_embeddings_v3": "JinaEmbeddingsV3Config",
+    "eurobert": "EuroBertConfig",
+    "xlm-roberta-xl": "XLMRobertaXLConfig",
+    "mobilebert": "MobileBertConfig",
     "gpt2": "GPT2Config",
     "falcon": "FalconConfig",
     "lfm2": "Lfm2Config",
@@ -127,6 +134,52 @@ _SETTINGS["mpnet"] = _without(
     "vocab_size": 30527, "relative_attention_num_buckets": 32, "pad_token_id": 1, "bos_token_id": 0,
     "eos_token_id": 2,
 }
+_SETTINGS["deberta-v2"] = _without(
+    _SETTINGS["bert"],
+    "use_cache classifier_dropout is_decoder add_cross_attention",
+) | {
+    "vocab_size": 128100, "hidden_size": 1536, "num_hidden_layers": 24, "num_attention_heads": 24,
+    "intermediate_size": 6144, "type_vocab_size": 0, "layer_norm_eps": 1e-07, "relative_attention": False,
+    "max_relative_positions": -1, "position_biased_input": True, "pos_att_type": None, "pooler_dropout": 0.0,
+    "pooler_hidden_act": "gelu", "legacy": True, "pooler_hidden_size": 1536,
+}
+_SETTINGS["nomic_bert"] = _without(
+    _SETTINGS["bert"],
+    "use_cache is_decoder add_cross_attention tie_word_embeddings",
+) | {
+    "vocab_size": 30528, "hidden_act": "silu", "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+    "max_position_embeddings": 2048, "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"}, "head_dim":
+    64,
+}
+_SETTINGS["gte"] = _without(
+    _SETTINGS["bert"],
+    "use_cache is_decoder add_cross_attention",
+) | {
+    "vocab_size": 250048, "attention_probs_dropout_prob": 0.0, "max_position_embeddings": 8192, "type_vocab_size":
+    1, "pad_token_id": 1, "rope_parameters": {"rope_theta": 160000.0, "rope_type": "default"},
+}
+_SETTINGS["jina_embeddings_v3"] = _without(
+    _SETTINGS["xlm-roberta"],
+    "is_decoder add_cross_attention",
+) | {
+    "vocab_size": 250002, "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+    "intermediate_size": 4096, "max_position_embeddings": 8194, "type_vocab_size": 1, "layer_norm_eps": 1e-05,
+    "rope_parameters": {"rope_theta": 20000.0, "rope_type": "default"},
+}
+_SETTINGS["xlm-roberta-xl"] = _SETTINGS["xlm-roberta"] | {
+    "vocab_size": 250880, "hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 32,
+    "intermediate_size": 10240, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-05,
+}
+_SETTINGS["mobilebert"] = _without(
+    _SETTINGS["bert"],
+    "use_cache is_decoder add_cross_attention bos_token_id eos_token_id",
+) | {
+    "hidden_size": 512, "num_hidden_layers": 24, "num_attention_heads": 4, "intermediate_size": 512, "hidden_act":
+    "relu", "hidden_dropout_prob": 0.0, "embedding_size": 128, "trigram_input": True, "use_bottleneck": True,
+    "intra_bottleneck_size": 128, "use_bottleneck_attention": False, "key_query_shared_bottleneck": True,
+    "num_feedforward_networks": 4, "normalization_type": "no_norm", "classifier_activation": True,
+    "true_hidden_size": 128,
+}
 _SETTINGS["gpt2"] = {
     "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": None,
     "activation_function": "gelu_new", "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1,
@@ -169,6 +222,12 @@ _SETTINGS["lfm2_moe"] = _without(
     "hidden_size": 2048, "intermediate_size": 7168, "moe_intermediate_size": 1792, "num_dense_layers": 2,
     "num_experts_per_tok": 4, "output_router_logits": False, "num_experts": 32, "use_expert_bias": True,
     "routed_scaling_factor": 1.0, "norm_topk_prob": True,
+}
+_SETTINGS["eurobert"] = _SETTINGS["llama"] | {
+    "vocab_size": 128256, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+    "num_attention_heads": 12, "num_key_value_heads": 12, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
+    "pad_token_id": 128001, "bos_token_id": 128000, "eos_token_id": 128001, "head_dim": 64, "mask_token_id":
+    128002, "classifier_pooling": "late",
 }
 _SETTINGS["mistral"] = _without(
     _SETTINGS["llama"],

@@ -38,6 +38,7 @@ from tallow.transformers.modeling_outputs import (
     BaseModelOutputWithPastAndCrossAttentions,
     CausalLMOutputWithCrossAttentions,
     CausalLMOutputWithPast,
+    MaskedLMOutput,
     MoeCausalLMOutputWithPast,
     MoeModelOutputWithPast,
     QuestionAnsweringModelOutput,
@@ -335,6 +336,8 @@ class DecoderTextsForward(HeadForward):
 class DecoderTokensForward(HeadForward):
     """Labels tokens."""
 
+    output_class: Any = TokenClassifierOutput
+
     def forward(
         self,
         input_ids: Tensor | None = None,
@@ -354,7 +357,13 @@ class DecoderTokensForward(HeadForward):
         inputs = Inputs(input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, use_cache)
         done, _ = self._read(inputs, options)
         loss = None if labels is None else losses.cross_entropy(done.result, labels)
-        return options.result(TokenClassifierOutput, loss=loss, logits=done.result, **done.states)
+        return options.result(self.output_class, loss=loss, logits=done.result, **done.states)
+
+
+class DecoderMaskedLMForward(DecoderTokensForward):
+    """Predicts the tokens behind masks."""
+
+    output_class = MaskedLMOutput
 
 
 class DecoderSpansForward(HeadForward):

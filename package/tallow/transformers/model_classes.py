@@ -45,6 +45,7 @@ _ENCODERS: dict[str, type] = {
 _DECODERS: dict[str, type] = {
     "ForSequenceClassification": decoders.DecoderTextsForward,
     "ForTokenClassification": decoders.DecoderTokensForward,
+    "ForMaskedLM": decoders.DecoderMaskedLMForward,
     "ForQuestionAnswering": decoders.DecoderSpansForward,
 }
 _LANGUAGE_MODELS = (decoders.CausalLMForward, decoders.GPT2Forward, decoders.MoeForward)

@@ -37,5 +37,8 @@ ONLY = {
     "AutoModelForSeq2SeqLM": ("bart", "marian", "t5"),
     "AutoModelForSpeechSeq2Seq": ("whisper",),
     "AutoModelForZeroShotImageClassification": ("clip",),
-    "AutoModelForTextEncoding": ("albert", "bert", "distilbert", "electra", "roberta", "xlm-roberta", "t5"),
+    "AutoModelForTextEncoding": (
+        *("albert", "bert", "deberta-v2", "distilbert", "electra", "mobilebert", "roberta"),
+        *("xlm-roberta", "xlm-roberta-xl", "t5"),
+    ),
 }

@@ -106,6 +106,7 @@ class BertModel(BertPretrainedModel, PooledModel):
 
     embeddings_class: ClassVar[type[BertEmbeddings]] = BertEmbeddings
     encoder_class: ClassVar[Callable[[Any, Any, Any], Module]] = BertEncoder
+    encoder_name: ClassVar[str] = "encoder"
     pooler_class: ClassVar[Callable[[Any, Any, Any], Module]] = BertPooler
 
     def __init__(
@@ -113,7 +114,7 @@ class BertModel(BertPretrainedModel, PooledModel):
     ) -> None:
         super().__init__(config)
         self.embeddings = self.embeddings_class(config, device, dtype)
-        self.encoder = self.encoder_class(config, device, dtype)
+        self.add_module(self.encoder_name, self.encoder_class(config, device, dtype))
         self.pooler = self.pooler_class(config, device, dtype) if add_pooling_layer else None
         self.reset_parameters()
 
@@ -142,7 +143,8 @@ class BertModel(BertPretrainedModel, PooledModel):
         mask = None if attention_mask is None else key_mask(attention_mask)
         if self.config.is_decoder:
             mask = backward_mask(input_ids.shape[1], mask, input_ids.device)
-        x_BTD = self.encoder(self.embed(input_ids, token_type_ids), mask, skip_padding=skip_padding)
+        encode = getattr(self, self.encoder_name)
+        x_BTD = encode(self.embed(input_ids, token_type_ids), mask, skip_padding=skip_padding)
         return BertOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
 
     def embed(self, input_ids: Tensor, token_type_ids: Tensor | None) -> Tensor:
@@ -176,11 +178,11 @@ def backward_mask(length: int, mask: Tensor | None, device: Any) -> Tensor:
 class BertPredictionTransform(Module):
     """LayerNorm(activation(dense(x)))"""
 
-    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
+    def __init__(self, config: BertConfig, width: int, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.dense = Linear(config.hidden_size, config.hidden_size, device=device, dtype=dtype)
+        self.dense = Linear(config.hidden_size, width, device=device, dtype=dtype)
         self.activation = activation_named(config.hidden_act)
-        self.LayerNorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.LayerNorm = LayerNorm(width, config.layer_norm_eps, device=device, dtype=dtype)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         return self.LayerNorm(self.activation(self.dense(x_BTD)))
@@ -207,7 +209,7 @@ class BertPredictions(VocabularyLogits):
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, device, dtype)
-        self.transform = BertPredictionTransform(config, device, dtype)
+        self.transform = BertPredictionTransform(config, config.embedding_width, device, dtype)
 
     def forward(self, x_BTD: Tensor, embeddings_VD: Tensor) -> Tensor:
         return self.logits(self.transform(x_BTD), embeddings_VD)
@@ -310,11 +312,16 @@ class BertForSequenceClassification(BertPretrainedModel):
     """Labels whole texts: logits (B, N), in the order of `config.labels`.
 
     Args:    as BertModel
+
+    Attributes:
+        pools_itself: the model without a head has a pooler.
     """
+
+    pools_itself: ClassVar[bool] = True
 
     def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
-        self.add_base_model(device, dtype, add_pooling_layer=True)
+        self.add_base_model(device, dtype, add_pooling_layer=self.pools_itself)
         self.dropout = Dropout(config.head_dropout)
         self.classifier = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
         self.reset_parameters()
@@ -322,7 +329,11 @@ class BertForSequenceClassification(BertPretrainedModel):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        return self.classifier(self.dropout(self.base_model(input_ids, attention_mask, token_type_ids).pooler_output))
+        return self.classifier(self.dropout(self.pooled(input_ids, attention_mask, token_type_ids)))
+
+    def pooled(self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None) -> Tensor:
+        """Return the vector (B, D) of each text that is classified."""
+        return self.base_model(input_ids, attention_mask, token_type_ids).pooler_output
 
 
 class BertForTokenClassification(BertPretrainedModel):

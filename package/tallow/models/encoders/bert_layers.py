@@ -77,6 +77,11 @@ class BertConfig(Config):
         labels_of(entries)
 
     @property
+    def adds_positions(self) -> bool:
+        """The embeddings of tokens are added to those of their positions."""
+        return True
+
+    @property
     def embedding_width(self) -> int:
         """The width of the embeddings, and of the language model's head."""
         return self.hidden_size
@@ -88,14 +93,22 @@ class BertConfig(Config):
 
 
 class BertEmbeddings(Module):
-    """The sum of the embeddings of the token, its position and its segment."""
+    """The sum of the embeddings of the token, of its position and of its segment; relatives lack one of the latter.
+
+    As in transformers, a model without embeddings of segments reads all of them alike.
+    """
 
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         width, factory = config.embedding_width, {"device": device, "dtype": dtype}
         self.word_embeddings = Embedding(config.vocab_size, width, padding_idx=config.pad_token_id, **factory)
-        self.position_embeddings = Embedding(config.max_position_embeddings, width, **factory)
-        self.token_type_embeddings = Embedding(config.type_vocab_size, width, **factory)
+        self.context_length = config.max_position_embeddings
+        self.position_embeddings = (
+            Embedding(config.max_position_embeddings, width, **factory) if config.adds_positions else None
+        )
+        self.token_type_embeddings = (
+            Embedding(config.type_vocab_size, width, **factory) if config.type_vocab_size else None
+        )
         self.LayerNorm = LayerNorm(width, config.layer_norm_eps, **factory)
         self.dropout = Dropout(config.hidden_dropout_prob)
 
@@ -104,10 +117,18 @@ class BertEmbeddings(Module):
 
     def sum(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
         """Return the embeddings before they are normalised; None means that all tokens are of the first segment."""
-        if segments_BT is None:
-            segments_BT = zeros((1, 1), dtype=tokens_BT.dtype, device=tokens_BT.device)
-        x_BTD = self.word_embeddings(tokens_BT) + self.token_type_embeddings(segments_BT)
-        return x_BTD + self.position_embeddings(self.positions(tokens_BT))
+        x_BTD = self.words(tokens_BT)
+        if self.token_type_embeddings is not None:
+            if segments_BT is None:
+                segments_BT = zeros((1, 1), dtype=tokens_BT.dtype, device=tokens_BT.device)
+            x_BTD = x_BTD + self.token_type_embeddings(segments_BT)
+        if self.position_embeddings is not None:
+            x_BTD = x_BTD + self.position_embeddings(self.positions(tokens_BT))
+        return x_BTD
+
+    def words(self, tokens_BT: Tensor) -> Tensor:
+        """Return the embeddings of the tokens alone."""
+        return self.word_embeddings(tokens_BT)
 
     def positions(self, tokens_BT: Tensor) -> Tensor:
         """Return each token's row in the position embeddings, (B, T) or (T,).
@@ -117,11 +138,6 @@ class BertEmbeddings(Module):
         length = tokens_BT.shape[1]
         check_length(length, self.context_length)
         return arange(length, device=tokens_BT.device)
-
-    @property
-    def context_length(self) -> int:
-        """The most positions the model can read."""
-        return self.position_embeddings.num_embeddings
 
 
 class BertSelfAttention(Module):

@@ -114,6 +114,10 @@ class EncoderLayers(Module):
                 seen = None if mask is None else mask.array.reshape(x_BTD.shape[:2])
                 return wrap(_run(x_BTD.array, blocks, seen, skip_padding))
         check_fallback(type(self).__name__, reason or "")
+        return self.run_layers(x_BTD, mask)
+
+    def run_layers(self, x_BTD: Tensor, mask: Tensor | None) -> Tensor:
+        """Apply all layers, one after the other."""
         bias = self.bias(x_BTD.shape[1])
         if bias is not None:
             mask = bias if mask is None else bias + where(mask, 0.0, -math.inf).to(bias.dtype)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
 from tallow.fused.eligibility import Kind
+from tallow.models.config import Count
 from tallow.models.encoders.bert import BertModel, BertPretrainedModel
 from tallow.models.encoders.bert_layers import BertConfig, BertIntermediate, BertResidual
 from tallow.models.encoders.encoder_layers import ACTIVATION, ATTENTION, EncoderLayers, encoder_pattern
@@ -43,6 +43,7 @@ class MPNetConfig(BertConfig):
     """
 
     pad_token_id: int = PADDING
+    type_vocab_size: Count = 0
     relative_attention_num_buckets: int = BUCKETS
 
     model_types: ClassVar[tuple[str, ...]] = ("mpnet",)
@@ -51,19 +52,6 @@ class MPNetConfig(BertConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require("relative_attention_num_buckets", f"{BUCKETS} or more", lambda count: count >= BUCKETS)
-
-
-class MPNetEmbeddings(RobertaEmbeddings):
-    """The sum of the embeddings of the token and of its position."""
-
-    def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
-        super().__init__(config, device, dtype)
-        del self.token_type_embeddings
-
-    def sum(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
-        if segments_BT is not None:
-            raise ArgumentError("an MPNet has no segments", hint="pass no token_type_ids")
-        return self.word_embeddings(tokens_BT) + self.position_embeddings(self.positions(tokens_BT))
 
 
 class MPNetSelfAttention(Module):
@@ -150,7 +138,7 @@ class MPNetModel(MPNetPretrainedModel, BertModel):
     Args:    as BertModel
     """
 
-    embeddings_class = MPNetEmbeddings
+    embeddings_class = RobertaEmbeddings
     encoder_class = MPNetEncoder
 
 

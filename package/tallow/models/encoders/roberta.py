@@ -53,6 +53,7 @@ class RobertaEmbeddings(BertEmbeddings):
     def __init__(self, config: BertConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, device, dtype)
         self.padding_idx = config.pad_token_id
+        self.context_length = config.max_position_embeddings - config.pad_token_id - 1
         self.position_embeddings = Embedding(
             config.max_position_embeddings, config.hidden_size, config.pad_token_id, device=device, dtype=dtype
         )
@@ -61,10 +62,6 @@ class RobertaEmbeddings(BertEmbeddings):
         check_length(tokens_BT.shape[1], self.context_length)
         is_text_BT = tokens_BT.ne(self.padding_idx).long()
         return is_text_BT.cumsum(1) * is_text_BT + self.padding_idx
-
-    @property
-    def context_length(self) -> int:
-        return super().context_length - self.padding_idx - 1
 
 
 class RobertaPretrainedModel(BertPretrainedModel):

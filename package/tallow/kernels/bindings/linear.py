@@ -28,12 +28,11 @@ _widen = {
 }
 # Maximum rows of x for which large weights are read without packing. In WASM packing takes 1.2 to 1.5 times as long
 # with 16 to 64 rows, and no longer than that with more. Natively NumPy's BLAS is faster with more rows, and always on a
-# Mac (its matrix unit). For one row with a matrix in the cache NumPy is faster too; but on a Zen 4 it takes 2 to 5
-# times as long with 4 to 32 rows, 1.3 times with 128 and 1.15 with 256, and 2.5 times with one row and a matrix from
-# memory; (1, 384) by (51865, 384) on a Zen 5.
+# Mac (its matrix unit); but on a Zen 4 it takes 2 to 5 times as long with 4 to 32 rows, 1.3 times with 128 and 1.15
+# with 256. With one row it takes 0.8 to 1 of the time for a matrix in the cache, and 2.2 times for one of a model's
+# many, which are not: 512 by 512 to 3072 by 768; (1, 384) by (51865, 384) on a Zen 5.
 FEW_ROWS = 512 if BACKEND == "wasm" else 0 if sys.platform == "darwin" else 256
 UNPACKED_ROWS = 4  # more rows read the weights by panels
-CACHED_BYTES = 16 << 20
 WIDENED_BYTES = 1 << 20  # of rows of a half-precision weight that are widened together, to multiply them in a cache
 
 
@@ -41,7 +40,7 @@ WIDENED_BYTES = 1 << 20  # of rows of a half-precision weight that are widened t
 def few_rows_or_float32(x: Array, weight: Array, bias: Array | None) -> bool:
     """float32 x and bias; a half weight, or {minimum} multiplications by float32: natively few rows, or on threads.
 
-    With AMX, all in bfloat16 too, for sixteen rows and more.
+    With AMX or AVX512-BF16, all in bfloat16 too, for sixteen rows and more.
     """
     if x.dtype == BF16:
         return tiles.are_for_tiles(x, weight, bias)
@@ -64,8 +63,6 @@ def _worth_a_call(x: Array, weight: Array) -> bool:
     if work < blas.WORTH_DIVIDING and weight.size < 2 * matmul.WORTH_A_CALL:  # most small calls end here
         return False
     rows = x.size // max(x.shape[-1], 1)
-    if rows == 1:
-        return weight.nbytes > CACHED_BYTES
     if _is_for_matmul(rows, weight):
         return blas.is_divided(work)
     minimum = (4 if rows <= UNPACKED_ROWS else 2) * matmul.WORTH_A_CALL

@@ -35,10 +35,16 @@ def record_attention(scores: Tensor, allowed: Tensor | None) -> None:
 
     Args:    allowed: True where a query may attend to a key; None means everywhere
     """
-    if (recorded := _weights.get()) is not None:
+    if _weights.get() is not None:
         if allowed is not None:
             scores = scores.masked_fill(~allowed, dtypes.finfo(scores.dtype).min)
-        recorded.append(scores.softmax(-1))
+        record_weights(scores.softmax(-1))
+
+
+def record_weights(weights: Tensor) -> None:
+    """Record weights (..., H, T, S) in a block of `attention_weights`."""
+    if (recorded := _weights.get()) is not None:
+        recorded.append(weights)
 
 
 def _record(

@@ -13,7 +13,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import arange
 from tallow.core.public_api import PUBLIC
 from tallow.core.tensor import Tensor, wrap
-from tallow.functions.attention import record_attention
+from tallow.functions.attention import record_attention, record_weights
 from tallow.nn import functional as F
 from tallow.ops.joining import cat
 from tallow.tape.modes import is_exporting
@@ -199,12 +199,13 @@ def _attention_in_steps(
     scores_BHTS = soft_cap((grouped_BGnTK @ k_BGSK.unsqueeze(2).mT).flatten(1, 2) * scale, softcap)
     if allowed is not None:
         scores_BHTS = scores_BHTS.masked_fill(~allowed, dtypes.finfo(scores_BHTS.dtype).min)
-    record_attention(scores_BHTS, None)
     if sinks_H is None:
+        record_attention(scores_BHTS, None)
         weights_BHTS = F.softmax(scores_BHTS, -1)
     else:
         sinks_BHT1 = sinks_H.to(scores_BHTS.dtype)[:, None, None].expand(*scores_BHTS.shape[:-1], 1)
         weights_BHTS = F.softmax(apply(cat, [scores_BHTS, sinks_BHT1], -1), -1)[..., :-1]
+        record_weights(weights_BHTS)
     if allowed is not None:
         weights_BHTS = weights_BHTS.masked_fill(~allowed, 0.0)  # softmax is uniform where every key is masked
     if dropout_p:

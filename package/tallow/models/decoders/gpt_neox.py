@@ -70,6 +70,11 @@ class GPTNeoXConfig(PartialRotaryConfig):
         return True
 
     @property
+    def kv_heads(self) -> int:
+        """The number of key heads, one for each query head."""
+        return self.num_attention_heads
+
+    @property
     def norm_eps(self) -> float:
         return self.layer_norm_eps
 

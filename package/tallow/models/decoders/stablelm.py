@@ -54,6 +54,10 @@ class StableLmConfig(PartialRotaryConfig):
         return self.use_qkv_bias
 
     @property
+    def output_bias(self) -> bool:
+        return False
+
+    @property
     def norm_eps(self) -> float:
         return self.layer_norm_eps
 

@@ -131,7 +131,9 @@ def _check_layers(file: GGUF, design: Design) -> None:
         )
     for name in file:
         own, shape = design.names.from_gguf(name), file.info(name).shape
-        if own is not None and "*" in own and (len(shape) != 3 or 0 in shape or shape[0] != design.config.num_experts):
+        dims = 2 if name.endswith(".bias") else 3
+        count = getattr(design.config, "num_experts", 0)
+        if own is not None and "*" in own and (len(shape) != dims or 0 in shape or shape[0] != count):
             raise CheckpointError(
                 f"{file.name}: tensor {name!r:.200} has the shape {tuple(shape)}; "
                 f"{design.names.architecture}.expert_count is {design.config.num_experts}",

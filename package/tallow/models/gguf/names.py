@@ -46,6 +46,7 @@ class GGUFNames:
             the rows by kind: see `rows_by_group`.
         interleaved: modules of a layer whose rows a file orders so that rotary pairs are neighbours.
         vectors: modules of a layer with a matrix of one row, which a file stores as a vector.
+        parameters: parameter of a module of a layer that is no weight or bias -> name in the file, with ".weight".
 
     In names of modules, "*" stands for the number of an expert: a file stores the matrices of all experts as one tensor
     (E, out, in).
@@ -61,16 +62,21 @@ class GGUFNames:
     grouped: frozenset[str] = frozenset()
     interleaved: frozenset[str] = frozenset()
     vectors: frozenset[str] = frozenset()
+    parameters: Mapping[str, str] = field(default_factory=dict)
     _inner_modules: Mapping[str, str] = field(init=False, repr=False)
+    _parameters: Mapping[str, str] = field(init=False, repr=False)
     _outer_modules: Mapping[str, str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_inner_modules", {theirs: ours for ours, theirs in self.inner.items()})
+        object.__setattr__(self, "_parameters", {theirs: ours for ours, theirs in self.parameters.items()})
         object.__setattr__(self, "_outer_modules", {theirs: ours for ours, theirs in self.outer.items()})
 
     def to_gguf(self, name: str) -> str | None:
         """Return the name in a file of a tensor of the model's state dict; None if files do not have it."""
         layer, module, kind = self.parts(name)
+        if layer is not None and (theirs := self.parameters.get(f"{module}.{kind}")) is not None:
+            return f"{LAYER}.{layer}.{theirs}"
         theirs = (self.outer if layer is None else self.inner).get(module)
         if theirs is None:
             return None
@@ -83,6 +89,8 @@ class GGUFNames:
             return f"{self._outer_modules[module]}.{kind}"
         prefix, _, rest = module.partition(".")
         layer, _, inner = rest.partition(".")
+        if prefix == LAYER and f"{inner}.{kind}" in self._parameters:
+            return f"{self.layers}.{layer}.{self._parameters[f'{inner}.{kind}']}"
         if prefix == LAYER and inner in self._inner_modules:
             return f"{self.layers}.{layer}.{self._inner_modules[inner]}.{kind}"
         return None
@@ -122,8 +130,8 @@ def rows_by_group(heads: int, groups: int, width: int) -> npt.NDArray[np.int64]:
     return (order[:, None] * width + np.arange(width)).reshape(-1)
 
 
-_LLAMA_OUTER = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
-_LLAMA_INNER = {
+LLAMA_OUTER = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+LLAMA_INNER = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -134,7 +142,7 @@ _LLAMA_INNER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_LLAMA_FIELDS = {
+LLAMA_FIELDS = {
     "num_hidden_layers": "block_count",
     "hidden_size": "embedding_length",
     "intermediate_size": "feed_forward_length",
@@ -148,13 +156,13 @@ _LLAMA_FIELDS = {
 }
 
 
-def _llama(architecture: str, inner: Mapping[str, str], **options: object) -> GGUFNames:
-    settings = {"fields": _LLAMA_FIELDS} | options
-    return GGUFNames(architecture=architecture, layers="model.layers", outer=_LLAMA_OUTER, inner=inner, **settings)  # type: ignore[arg-type]
+def llama_names(architecture: str, inner: Mapping[str, str], **options: object) -> GGUFNames:
+    settings = {"fields": LLAMA_FIELDS, "outer": LLAMA_OUTER} | options
+    return GGUFNames(architecture=architecture, layers="model.layers", inner=inner, **settings)  # type: ignore[arg-type]
 
 
-_ATTENTION = {ours: theirs for ours, theirs in _LLAMA_INNER.items() if not ours.startswith("mlp.")}
-_EXPERT_FIELDS = {"num_experts": "expert_count", "num_experts_per_tok": "expert_used_count"}
+_ATTENTION = {ours: theirs for ours, theirs in LLAMA_INNER.items() if not ours.startswith("mlp.")}
+EXPERT_FIELDS = {"num_experts": "expert_count", "num_experts_per_tok": "expert_used_count"}
 _EXPERT_WIDTH = {"moe_intermediate_size": "expert_feed_forward_length"}
 _SHARED_WIDTH = {"shared_expert_intermediate_size": "expert_shared_feed_forward_length"}
 
@@ -173,8 +181,8 @@ _SHARED = {
     "mlp.shared_expert.down_proj": "ffn_down_shexp",
     "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
 }
-_ROTATED = frozenset({"self_attn.q_proj", "self_attn.k_proj"})
-_QWEN3 = {"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}
+ROTATED = frozenset({"self_attn.q_proj", "self_attn.k_proj"})
+HEAD_NORMS = {"self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm"}
 _FOUR_NORMS = {
     "post_attention_layernorm": "post_attention_norm",
     "pre_feedforward_layernorm": "ffn_norm",
@@ -184,7 +192,7 @@ _SOFT_CAPS = {
     "attn_logit_softcapping": "attn_logit_softcapping",
     "final_logit_softcapping": "final_logit_softcapping",
 }
-_PHI3 = {
+PHI3 = {
     "input_layernorm": "attn_norm",
     "self_attn.qkv_proj": "attn_qkv",
     "self_attn.o_proj": "attn_output",
@@ -192,7 +200,7 @@ _PHI3 = {
     "mlp.gate_up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
-_PHI3_FIELDS = {"original_max_position_embeddings": "rope.scaling.original_context_length"}
+PHI3_FIELDS = {"original_max_position_embeddings": "rope.scaling.original_context_length"}
 
 
 def _falcon(norms: Mapping[str, str]) -> GGUFNames:
@@ -303,33 +311,33 @@ _DISTILBERT = GGUFNames(
 # By class in tallow.models, except "FalconTwoNorms": a Falcon with separate norms for attention and feed-forward. A
 # RoBERTa is stored as a BERT, whose positions begin at 0: without the first `pad_token_id + 1` rows of their table.
 NAMES: dict[str, GGUFNames] = {
-    "Llama": _llama("llama", _LLAMA_INNER, interleaved=_ROTATED),
-    "Mistral": _llama("llama", _LLAMA_INNER, interleaved=_ROTATED),
-    "Qwen2": _llama("qwen2", _LLAMA_INNER),
-    "Qwen3": _llama("qwen3", _LLAMA_INNER | _QWEN3),
-    "Mixtral": _llama(
+    "Llama": llama_names("llama", LLAMA_INNER, interleaved=ROTATED),
+    "Mistral": llama_names("llama", LLAMA_INNER, interleaved=ROTATED),
+    "Qwen2": llama_names("qwen2", LLAMA_INNER),
+    "Qwen3": llama_names("qwen3", LLAMA_INNER | HEAD_NORMS),
+    "Mixtral": llama_names(
         "llama",
         _experts("block_sparse_moe", "w1", "w3", "w2"),
-        fields=_LLAMA_FIELDS | _EXPERT_FIELDS,
-        interleaved=_ROTATED,
+        fields=LLAMA_FIELDS | EXPERT_FIELDS,
+        interleaved=ROTATED,
     ),
-    "Olmoe": _llama("olmoe", _SPARSE | _QWEN3, fields=_LLAMA_FIELDS | _EXPERT_FIELDS),
-    "Qwen2Moe": _llama(
+    "Olmoe": llama_names("olmoe", _SPARSE | HEAD_NORMS, fields=LLAMA_FIELDS | EXPERT_FIELDS),
+    "Qwen2Moe": llama_names(
         "qwen2moe",
         _SPARSE | _SHARED,
-        fields=_LLAMA_FIELDS | _EXPERT_FIELDS | _EXPERT_WIDTH | _SHARED_WIDTH,
+        fields=LLAMA_FIELDS | EXPERT_FIELDS | _EXPERT_WIDTH | _SHARED_WIDTH,
         vectors=frozenset({"mlp.shared_expert_gate"}),
     ),
-    "Qwen3Moe": _llama("qwen3moe", _SPARSE | _QWEN3, fields=_LLAMA_FIELDS | _EXPERT_FIELDS | _EXPERT_WIDTH),
-    "Gemma": _llama("gemma", _LLAMA_INNER, norm_offset=1.0),
-    "Gemma2": _llama("gemma2", _LLAMA_INNER | _FOUR_NORMS, fields=_LLAMA_FIELDS | _SOFT_CAPS, norm_offset=1.0),
-    "Gemma3": _llama(
+    "Qwen3Moe": llama_names("qwen3moe", _SPARSE | HEAD_NORMS, fields=LLAMA_FIELDS | EXPERT_FIELDS | _EXPERT_WIDTH),
+    "Gemma": llama_names("gemma", LLAMA_INNER, norm_offset=1.0),
+    "Gemma2": llama_names("gemma2", LLAMA_INNER | _FOUR_NORMS, fields=LLAMA_FIELDS | _SOFT_CAPS, norm_offset=1.0),
+    "Gemma3": llama_names(
         "gemma3",
-        _LLAMA_INNER | _FOUR_NORMS | _QWEN3,
-        fields=_LLAMA_FIELDS | {"final_logit_softcapping": "final_logit_softcapping"},
+        LLAMA_INNER | _FOUR_NORMS | HEAD_NORMS,
+        fields=LLAMA_FIELDS | {"final_logit_softcapping": "final_logit_softcapping"},
         norm_offset=1.0,
     ),
-    "Phi3": _llama("phi3", _PHI3, fields=_LLAMA_FIELDS | _PHI3_FIELDS),
+    "Phi3": llama_names("phi3", PHI3, fields=LLAMA_FIELDS | PHI3_FIELDS),
     "Falcon": _falcon({"input_layernorm": "attn_norm"}),
     "FalconTwoNorms": _falcon({"ln_mlp": "attn_norm", "ln_attn": "attn_norm_2"}),
     "GPT2": _GPT2,

@@ -1,0 +1,159 @@
+"""Names in GGUF files of the decoders that differ from Llama in some terms, by class in tallow.models; as names.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tallow.models.gguf.names import (
+    EXPERT_FIELDS,
+    HEAD_NORMS,
+    LLAMA_FIELDS,
+    LLAMA_INNER,
+    ROTATED,
+    GGUFNames,
+    llama_names,
+)
+
+_ATTENTION = {ours: theirs for ours, theirs in LLAMA_INNER.items() if ours.startswith("self_attn.")}
+_GATED = {ours: theirs for ours, theirs in LLAMA_INNER.items() if ours.startswith("mlp.")}
+_AFTER = {"post_attention_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm"}
+_NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+_PARALLEL = {"input_layernorm": "attn_norm", **_ATTENTION}
+_LAYER_NORM_EPS = "attention.layer_norm_epsilon"
+
+
+def _without(fields: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {ours: theirs for ours, theirs in fields.items() if ours not in names}
+
+
+def _fields(eps: str, *gone: str, **more: str) -> dict[str, str]:
+    """Return the fields of models with layer norms, whose config calls the number in them `eps`."""
+    return _without(LLAMA_FIELDS, "rms_norm_eps", *gone) | {eps: _LAYER_NORM_EPS, **more}
+
+
+def _plain(first: str, second: str) -> dict[str, str]:
+    return {f"mlp.{first}": "ffn_up", f"mlp.{second}": "ffn_down"}
+
+
+_WINDOWLESS = _without(LLAMA_FIELDS, "sliding_window")
+_FACTORS = {
+    "embedding_multiplier": "embedding_scale",
+    "residual_multiplier": "residual_scale",
+    "attention_multiplier": "attention.scale",
+    "logits_scaling": "logit_scale",
+}
+_EXPERTS = {
+    "mlp.gate": "ffn_gate_inp",
+    "mlp.experts.*.gate_proj": "ffn_gate_exps",
+    "mlp.experts.*.up_proj": "ffn_up_exps",
+    "mlp.experts.*.down_proj": "ffn_down_exps",
+}
+
+DECODER_NAMES: dict[str, GGUFNames] = {
+    "Arcee": llama_names(
+        "arcee", {**_NORMS, **_ATTENTION, **_plain("up_proj", "down_proj")}, fields=_WINDOWLESS, interleaved=ROTATED
+    ),
+    "Cohere": llama_names(
+        "command-r",
+        {**_PARALLEL, **_GATED},
+        fields=_fields("layer_norm_eps", "sliding_window", logit_scale="logit_scale"),
+    ),
+    "Cohere2": llama_names(
+        "cohere2",
+        {**_PARALLEL, **_GATED},
+        fields=_fields("layer_norm_eps", logit_scale="logit_scale"),
+    ),
+    "Ernie4_5": llama_names("ernie4_5", LLAMA_INNER, fields=_WINDOWLESS),
+    "Exaone4": llama_names("exaone4", {**_ATTENTION, **HEAD_NORMS, **_AFTER, **_GATED}),
+    "GPTNeoX": GGUFNames(
+        architecture="gptneox",
+        layers="gpt_neox.layers",
+        outer={
+            "gpt_neox.embed_in": "token_embd",
+            "gpt_neox.final_layer_norm": "output_norm",
+            "lm_head": "output",
+        },
+        inner={
+            **_NORMS,
+            "attention.query_key_value": "attn_qkv",
+            "attention.dense": "attn_output",
+            **_plain("dense_h_to_4h", "dense_4h_to_h"),
+        },
+        fields=_fields("layer_norm_eps", "sliding_window", use_parallel_residual="use_parallel_residual"),
+        grouped=frozenset({"attention.query_key_value"}),
+    ),
+    "Glm4": llama_names(
+        "glm4",
+        {
+            "input_layernorm": "attn_norm",
+            "post_self_attn_layernorm": "post_attention_norm",
+            "post_attention_layernorm": "ffn_norm",
+            "post_mlp_layernorm": "post_ffw_norm",
+            **_ATTENTION,
+            **_plain("gate_up_proj", "down_proj"),
+        },
+        fields=_WINDOWLESS,
+    ),
+    "GptOss": llama_names(
+        "gpt-oss",
+        {
+            "input_layernorm": "attn_norm",
+            "post_attention_layernorm": "post_attention_norm",
+            **_ATTENTION,
+            **_EXPERTS,
+        },
+        fields={**_without(LLAMA_FIELDS, "intermediate_size"), **EXPERT_FIELDS}
+        | {"intermediate_size": "expert_feed_forward_length"},
+        parameters={"self_attn.sinks": "attn_sinks.weight"},
+    ),
+    "Granite": llama_names("granite", LLAMA_INNER, fields=_WINDOWLESS | _FACTORS, interleaved=ROTATED),
+    "HunYuanDenseV1": llama_names(
+        "hunyuan-dense",
+        {**LLAMA_INNER, "self_attn.query_layernorm": "attn_q_norm", "self_attn.key_layernorm": "attn_k_norm"},
+        fields=_WINDOWLESS,
+    ),
+    "Ministral3": llama_names(
+        "mistral3",
+        LLAMA_INNER,
+        fields=LLAMA_FIELDS
+        | {
+            "llama_4_scaling_beta": "attention.temperature_scale",
+            "original_max_position_embeddings": "rope.scaling.original_context_length",
+        },
+        interleaved=ROTATED,
+    ),
+    "Olmo": llama_names(
+        "olmo",
+        {**_ATTENTION, **_GATED},
+        fields=_without(_WINDOWLESS, "rms_norm_eps") | {"clip_qkv": "attention.clamp_kqv"},
+        outer={"model.embed_tokens": "token_embd", "lm_head": "output"},
+        interleaved=ROTATED,
+    ),
+    "Olmo2": llama_names("olmo2", {**_ATTENTION, **HEAD_NORMS, **_AFTER, **_GATED}, fields=_WINDOWLESS),
+    "Olmo3": llama_names("olmo2", {**_ATTENTION, **HEAD_NORMS, **_AFTER, **_GATED}),
+    "Phi": llama_names(
+        "phi2",
+        {
+            "input_layernorm": "attn_norm",
+            **{ours: theirs for ours, theirs in _ATTENTION.items() if theirs != "attn_output"},
+            "self_attn.dense": "attn_output",
+            **_plain("fc1", "fc2"),
+        },
+        fields=_fields("layer_norm_eps", "sliding_window"),
+        outer={"model.embed_tokens": "token_embd", "model.final_layernorm": "output_norm", "lm_head": "output"},
+    ),
+    "SeedOss": llama_names(
+        "seed_oss", LLAMA_INNER | {"post_attention_layernorm": "post_attention_norm"}, fields=_WINDOWLESS
+    ),
+    "SmolLM3": llama_names("smollm3", LLAMA_INNER, fields=_WINDOWLESS, interleaved=ROTATED),
+    "StableLm": llama_names(
+        "stablelm",
+        LLAMA_INNER,
+        fields=_fields("layer_norm_eps", "sliding_window", use_parallel_residual="use_parallel_residual"),
+    ),
+    "Starcoder2": llama_names(
+        "starcoder2",
+        {**_NORMS, **_ATTENTION, **_plain("c_fc", "c_proj")},
+        fields=_fields("norm_epsilon"),
+    ),
+}

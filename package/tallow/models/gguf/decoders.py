@@ -1,0 +1,139 @@
+"""The configs of decoders in GGUF files that differ from Llama in some terms.
+
+Source:  what llama.cpp's converters write, `conversion/*.py`; values that files omit, from its `src/models`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tallow.errors import CheckpointError
+from tallow.models.gguf.decoder_names import DECODER_NAMES
+from tallow.models.gguf.metadata import HEAD, Design, Metadata, llama_settings
+
+PATTERN = "attention.sliding_window_pattern"
+
+
+def _read(metadata: Metadata, model: str, *, is_partial: bool = False, **more: Any) -> Design:
+    """Return the design of a model of Llama's kind.
+
+    Args:    more: settings in addition to Llama's, or in place of them
+    """
+    names = DECODER_NAMES[model]
+    settings = llama_settings(metadata, names, partial=is_partial) | more
+    return Design(model, names, metadata.config(model, settings))
+
+
+def _interleaved(metadata: Metadata, model: str, *, is_partial: bool = False, **more: Any) -> Design:
+    """Models whose rotary pairs are neighbours in Hugging Face folders, too."""
+    return _read(metadata, model, is_partial=is_partial, rope_interleaved=True, **more)
+
+
+def _cohere2(metadata: Metadata) -> Design:
+    return _interleaved(metadata, "Cohere2", head_dim=None)
+
+
+def _ernie(metadata: Metadata) -> Design:
+    return _interleaved(metadata, "Ernie4_5", use_bias="blk.0.attn_q.bias" in metadata.file)
+
+
+def _exaone4(metadata: Metadata) -> Design:
+    return _read(metadata, "Exaone4", **_layers(metadata, 4))
+
+
+def _layers(metadata: Metadata, every: int) -> dict[str, Any]:
+    """Return the layer_types of a file, which may name the layers that slide; otherwise all but `every`-th do."""
+    layers, window = metadata.get("block_count"), metadata.get("attention.sliding_window")
+    slides = metadata.get(PATTERN)
+    if type(layers) is not int or not 0 < layers <= len(metadata.file):
+        return {}  # the config raises for it
+    if slides is None or isinstance(slides, int):
+        slides = [(i + 1) % (slides or every) != 0 for i in range(layers)]
+    if len(slides) != layers:
+        raise CheckpointError(f"{metadata.file.name}: {PATTERN} has {len(slides)} entries for {layers} layers")
+    kinds = ["sliding_attention" if slide and window else "full_attention" for slide in slides]
+    return {"layer_types": kinds, "sliding_window": window or None}
+
+
+def _glm4(metadata: Metadata) -> Design:
+    return _interleaved(metadata, "Glm4", is_partial=True)
+
+
+def _neox(metadata: Metadata) -> Design:
+    return _read(metadata, "GPTNeoX", is_partial=True, head_dim=None)
+
+
+def _gpt_oss(metadata: Metadata) -> Design:
+    names = DECODER_NAMES["GptOss"]
+    settings = llama_settings(metadata, names)
+    if isinstance(scaling := settings["rope_scaling"], dict) and scaling.get("rope_type") == "yarn":
+        settings["rope_scaling"] = scaling | {"truncate": False}
+    metadata.get("feed_forward_length")  # the same as that of experts
+    return Design("GptOss", names, metadata.config("GptOss", settings))
+
+
+def _granite(metadata: Metadata) -> Design:
+    metadata.require("rope.scaling.finetuned", (True,))  # False stands for no rotation
+    metadata.require("expert_count", (0,))
+    return _read(metadata, "Granite")
+
+
+def _hunyuan(metadata: Metadata) -> Design:
+    metadata.require("rope.scaling.factor", (1.0,))  # the base holds the scaling
+    return _read(metadata, "HunYuanDenseV1")
+
+
+def _olmo(metadata: Metadata) -> Design:
+    metadata.get("attention.layer_norm_epsilon")  # that of all its norms
+    return _read(metadata, "Olmo")
+
+
+def _olmo2(metadata: Metadata) -> Design:
+    """OLMo 2, or OLMo 3, which has sliding windows; the scaling holds for layers without one."""
+    is_third = metadata.get("attention.sliding_window") is not None
+    return _read(metadata, "Olmo3", **_layers(metadata, 4)) if is_third else _read(metadata, "Olmo2")
+
+
+def _phi2(metadata: Metadata) -> Design:
+    return _read(metadata, "Phi", is_partial=True, head_dim=None, tie_word_embeddings=HEAD not in metadata.file)
+
+
+def _stablelm(metadata: Metadata) -> Design:
+    biases = "blk.0.attn_q.bias" in metadata.file
+    is_parallel = "blk.0.ffn_norm.weight" not in metadata.file
+    more = {"use_qkv_bias": biases, "use_parallel_residual": is_parallel, "head_dim": None}
+    return _read(metadata, "StableLm", is_partial=True, **more)
+
+
+def _starcoder2(metadata: Metadata) -> Design:
+    biases = "blk.0.attn_q.bias" in metadata.file
+    return _read(metadata, "Starcoder2", use_bias=biases, head_dim=None)
+
+
+def _ministral3(metadata: Metadata) -> Design:
+    metadata.require("expert_count", (0,))
+    return _read(metadata, "Ministral3")
+
+
+READERS: dict[str, Callable[[Metadata], Design]] = {
+    "arcee": partial(_read, model="Arcee"),
+    "cohere2": _cohere2,
+    "command-r": partial(_interleaved, model="Cohere", head_dim=None),
+    "ernie4_5": _ernie,
+    "exaone4": _exaone4,
+    "glm4": _glm4,
+    "gpt-oss": _gpt_oss,
+    "gptneox": _neox,
+    "granite": _granite,
+    "hunyuan-dense": _hunyuan,
+    "mistral3": _ministral3,
+    "olmo": _olmo,
+    "olmo2": _olmo2,
+    "phi2": _phi2,
+    "seed_oss": partial(_read, model="SeedOss"),
+    "smollm3": partial(_read, model="SmolLM3"),
+    "stablelm": _stablelm,
+    "starcoder2": _starcoder2,
+}

@@ -1,0 +1,179 @@
+"""Small random models of decoders that differ from Llama in some terms, and their GGUF files, written by the `gguf`
+package by the rules of llama.cpp's converters.
+
+Source:  llama.cpp's `conversion/*.py`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from support.gguf_files import converted, finish
+
+PLAIN = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
+HALF = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
+FACTORS = {"embedding_multiplier": 3.0, "residual_multiplier": 0.4, "attention_multiplier": 0.2, "logits_scaling": 2.0}
+YARN = {
+    "rope_type": "yarn",
+    "rope_theta": 10000.0,
+    "factor": 4.0,
+    "original_max_position_embeddings": 16,
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+}
+# By name for a test: the architecture of the file, the class in transformers, and changes of SIZES.
+DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "arcee": ("arcee", "ArceeForCausalLM", PLAIN),
+    "cohere": ("command-r", "CohereForCausalLM", PLAIN | {"logit_scale": 0.5}),
+    "cohere2": ("cohere2", "Cohere2ForCausalLM", PLAIN | {"sliding_window": 4, "num_hidden_layers": 4}),
+    "ernie 4.5": ("ernie4_5", "Ernie4_5ForCausalLM", PLAIN | {"head_dim": 32}),
+    "exaone4": ("exaone4", "Exaone4ForCausalLM", PLAIN | {"sliding_window": 4, "num_hidden_layers": 4}),
+    "gpt-neox": ("gptneox", "GPTNeoXForCausalLM", HALF),
+    "glm 4": ("glm4", "Glm4ForCausalLM", HALF | {"head_dim": 16}),
+    "gpt-oss": (
+        "gpt-oss",
+        "GptOssForCausalLM",
+        {"head_dim": 16, "sliding_window": 4, "num_local_experts": 4, "num_experts_per_tok": 2}
+        | {"rope_parameters": YARN | {"truncate": False}},
+    ),
+    "granite": ("granite", "GraniteForCausalLM", PLAIN | FACTORS),
+    "hunyuan": ("hunyuan-dense", "HunYuanDenseV1ForCausalLM", PLAIN | {"head_dim": 16}),
+    "ministral3": (
+        "mistral3",
+        "Ministral3ForCausalLM",
+        {"head_dim": 16, "sliding_window": None}
+        | {"rope_parameters": YARN | {"mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.5}},
+    ),
+    "olmo": ("olmo", "OlmoForCausalLM", {"clip_qkv": 0.5}),
+    "olmo2": ("olmo2", "Olmo2ForCausalLM", PLAIN),
+    "olmo3": ("olmo2", "Olmo3ForCausalLM", {"sliding_window": 4, "num_hidden_layers": 4}),
+    "phi": ("phi2", "PhiForCausalLM", HALF | {"num_key_value_heads": 4, "intermediate_size": 256}),
+    "seed oss": ("seed_oss", "SeedOssForCausalLM", PLAIN | {"head_dim": 32}),
+    "smollm3": ("smollm3", "SmolLM3ForCausalLM", PLAIN | {"num_hidden_layers": 4}),
+    "stablelm": ("stablelm", "StableLmForCausalLM", HALF | {"use_qkv_bias": True}),
+    "stablelm, parallel": ("stablelm", "StableLmForCausalLM", HALF | {"use_parallel_residual": True}),
+    "starcoder2": ("starcoder2", "Starcoder2ForCausalLM", PLAIN),
+}
+PERMUTED = ("arcee", "granite", "mistral3", "olmo", "smollm3")  # whose converters order rows by rotary pairs
+
+
+def write_decoder(model: Any, architecture: str, path: Path, kind: Any = None) -> None:
+    """Write a model of transformers.  Args: kind: quantization type of the matrices; None leaves them in floats"""
+    import gguf
+
+    writer = gguf.GGUFWriter(path, architecture)
+    add_sizes(writer, model, architecture)
+    by_name = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
+    names = gguf.get_tensor_name_map(by_name[architecture], model.config.num_hidden_layers)
+    for name, tensor in tensors_of(model, architecture).items():
+        if name == "lm_head.weight" and model.config.tie_word_embeddings:
+            continue
+        theirs = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert theirs is not None, name
+        if kind is not None and tensor.ndim > 1 and not name.endswith(".bias"):
+            writer.add_tensor(theirs, gguf.quants.quantize(tensor, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(theirs, tensor)
+    finish(writer)
+
+
+def tensors_of(model: Any, architecture: str) -> dict[str, Any]:
+    """Return the tensors of a model as converters write them."""
+    config, tensors = model.config, {}
+    for name, tensor in model.state_dict().items():
+        array = tensor.numpy()
+        if architecture in PERMUTED and ".self_attn." in name and name.split(".")[-2] in ("q_proj", "k_proj"):
+            heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
+            array = np.ascontiguousarray(array.reshape(heads, 2, -1, *array.shape[1:]).swapaxes(1, 2)).reshape(
+                array.shape
+            )
+        if "query_key_value" in name:  # all queries, then all keys, then all values
+            parts = array.reshape(config.num_attention_heads, 3, -1, *array.shape[1:])
+            array = np.concatenate([parts[:, i].reshape(-1, *array.shape[1:]) for i in range(3)])
+        path, _, part = name.rpartition(".")
+        if path.endswith(".experts"):
+            part, end = (part.removesuffix("_bias"), "bias") if part.endswith("_bias") else (part, "weight")
+            array = array if end == "bias" else array.swapaxes(1, 2)
+            both = {"gate_proj": array[:, ::2], "up_proj": array[:, 1::2]}
+            named = both if part == "gate_up_proj" else {part: array}
+            tensors |= {f"{path}.{each}.{end}": np.ascontiguousarray(rows) for each, rows in named.items()}
+        else:
+            tensors[f"{name}.weight" if name.endswith(".sinks") else name] = converted(model, name, array)
+    return tensors
+
+
+def add_sizes(writer: Any, model: Any, architecture: str) -> None:
+    """Add the metadata."""
+    import gguf
+
+    config = model.config
+    rope = config.rope_parameters.get("full_attention", config.rope_parameters)
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(getattr(config, "num_key_value_heads", config.num_attention_heads))
+    writer.add_rope_freq_base(rope["rope_theta"])
+    eps = next((getattr(config, name) for name in ("layer_norm_eps", "norm_epsilon") if hasattr(config, name)), None)
+    if eps is None and architecture != "olmo":
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    else:
+        writer.add_layer_norm_eps(1e-5 if eps is None else eps)
+    if getattr(config, "head_dim", None) and architecture != "cohere2":
+        writer.add_key_length(head)
+        writer.add_value_length(head)
+    if "partial_rotary_factor" in rope:
+        writer.add_rope_dimension_count(int(head * rope["partial_rotary_factor"]))
+    if rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    MORE.get(architecture, lambda writer, config: None)(writer, config)
+    if (window := getattr(config, "sliding_window", None)) is not None:
+        writer.add_sliding_window(window)
+        if architecture in ("exaone4", "olmo2"):
+            writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
+
+
+def _granite(writer: Any, config: Any) -> None:
+    writer.add_embedding_scale(config.embedding_multiplier)
+    writer.add_residual_scale(config.residual_multiplier)
+    writer.add_attention_scale(config.attention_multiplier)
+    writer.add_logit_scale(config.logits_scaling)
+
+
+def _cohere(writer: Any, config: Any) -> None:
+    import gguf
+
+    writer.add_logit_scale(config.logit_scale)
+    writer.add_rope_scaling_type(gguf.RopeScalingType.NONE)
+    writer.add_rope_dimension_count(config.hidden_size // config.num_attention_heads)
+
+
+def _gpt_oss(writer: Any, config: Any) -> None:
+    writer.add_expert_count(config.num_local_experts)
+    writer.add_expert_used_count(config.num_experts_per_tok)
+    writer.add_expert_feed_forward_length(config.intermediate_size)
+
+
+def _ministral3(writer: Any, config: Any) -> None:
+    writer.add_rope_scaling_yarn_log_mul(config.rope_parameters["mscale_all_dim"])
+    writer.add_attn_temperature_scale(config.rope_parameters["llama_4_scaling_beta"])
+
+
+MORE: dict[str, Callable[[Any, Any], None]] = {
+    "granite": _granite,
+    "command-r": _cohere,
+    "cohere2": _cohere,
+    "gpt-oss": _gpt_oss,
+    "mistral3": _ministral3,
+    "olmo": lambda writer, config: writer.add_clamp_kqv(config.clip_qkv),
+    "gptneox": lambda writer, config: writer.add_parallel_residual(config.use_parallel_residual),
+    "stablelm": lambda writer, config: writer.add_parallel_residual(config.use_parallel_residual),
+}

@@ -25,12 +25,67 @@ from tallow.kernels.table import PREFERENCE
 
 # Functions with results whose shape depends on the values.
 BY_VALUES = (np.nonzero, np.flatnonzero, np.argwhere, np.unique, np.compress, np.extract)
+# Functions that return a view, of which no element is read.
+VIEWS = (np.transpose, np.swapaxes, np.moveaxis, np.squeeze, np.expand_dims, np.broadcast_to, np.diagonal)
+BASIC = (int, slice, type(None), type(...), np.integer)  # parts of an index that chooses a view
 # Functions that write to their first argument, and return nothing.
 WRITERS = (np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis)
 
 
 class MetaArray(np.ndarray[Any, Any]):
-    """An array of any shape with one element, repeated by strides of zero."""
+    """An array of any shape with one element, repeated by strides of zero.
+
+    Attributes:
+        layout: the strides, in bytes, that it would have with memory; None in row-major order.
+        start: the offset of its first element in that memory, in bytes.
+    """
+
+    layout: tuple[int, ...] | None = None
+    start: int = 0
+
+    @property
+    def strides(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The strides, in bytes, that the array would have with memory."""
+        return row_major(self.shape, self.itemsize) if self.layout is None else self.layout
+
+    @property
+    def flags(self) -> SimpleNamespace:  # type: ignore[override]
+        """What the array's flags would be with memory."""
+        return SimpleNamespace(
+            c_contiguous=is_row_major(self.shape, self.strides, self.itemsize),
+            f_contiguous=is_row_major(self.shape[::-1], self.strides[::-1], self.itemsize),
+            writeable=True,
+            owndata=self.layout is None,
+        )
+
+    def viewed(self, function: Callable[[Any], Any]) -> Any:
+        """Return the view that a function makes of the array. The function reads no elements: there are none."""
+        plain = np.ndarray.view(self, np.ndarray)
+        probe = np.lib.stride_tricks.as_strided(plain, self.shape, self.strides, writeable=False)
+        found = function(probe)
+        same = _view(self, found.shape) if found.dtype == self.dtype else empty(found.shape, found.dtype)
+        return laid_out(same, found.strides, self.start + _address(found) - _address(probe))
+
+    def transpose(self, *axes: Any) -> Any:
+        """Return a view with permuted dims."""
+        return self.viewed(lambda x: x.transpose(*axes))
+
+    def swapaxes(self, axis1: Any, axis2: Any) -> Any:
+        """Return a view with two dims exchanged."""
+        return self.viewed(lambda x: x.swapaxes(axis1, axis2))
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Return a view without dims of size 1."""
+        return self.viewed(lambda x: x.squeeze(axis))
+
+    def diagonal(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+        """Return a view of diagonals."""
+        return self.viewed(lambda x: x.diagonal(offset, axis1, axis2))
+
+    real = property(lambda self: self.viewed(lambda x: x.real))
+    imag = property(lambda self: self.viewed(lambda x: x.imag))
+    T = property(lambda self: self.transpose())
+    mT = property(lambda self: self.swapaxes(-1, -2))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and ufunc.signature is None and kwargs.keys() <= {"out", "dtype", "casting", "subok"}:
@@ -38,7 +93,7 @@ class MetaArray(np.ndarray[Any, Any]):
             (out,) = kwargs.pop("out", (None,))
             results = ufunc(*samples, **kwargs)
             shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
-            return out if out is not None else _map(lambda r: empty(shape, r.dtype), results)
+            return out if out is not None else _map(lambda r: _like_operands(inputs, shape, r.dtype), results)
         if ufunc is np.matmul and method == "__call__":
             return _product(*inputs)
         return on_zeros(getattr(ufunc, method), *inputs, **kwargs)
@@ -50,7 +105,11 @@ class MetaArray(np.ndarray[Any, Any]):
         parts = index if isinstance(index, tuple) else (index,)
         if any(isinstance(part, MetaArray) and part.dtype == bool for part in parts):
             raise _no_data("indexing by a mask")  # its shape depends on the values
-        return super().__getitem__(index)
+        if not all(isinstance(part, BASIC) and not isinstance(part, bool) for part in parts):
+            return super().__getitem__(index)
+        if len(parts) == self.ndim and all(isinstance(part, int | np.integer) for part in parts):
+            return super().__getitem__(index)  # an element, which NumPy would read
+        return self.viewed(lambda x: x[parts if any(part is ... for part in parts) else (*parts, ...)])
 
     def __int__(self) -> NoReturn:
         raise _no_data("a value as an int")
@@ -64,11 +123,12 @@ class MetaArray(np.ndarray[Any, Any]):
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> MetaArray:
         """Return an array of another dtype."""
-        return empty(self.shape, dtype)
+        return dense(self, empty(self.shape, dtype))
 
     def copy(self, order: Any = "C") -> MetaArray:
         """Return an array like this one."""
-        return empty(self.shape, self.dtype)
+        same = empty(self.shape, self.dtype)
+        return dense(self, same) if order in ("K", "A") else same
 
     def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> MetaArray:
         """Return an array of another shape and as many elements."""
@@ -77,13 +137,58 @@ class MetaArray(np.ndarray[Any, Any]):
         wanted = tuple(self.size // known if n < 0 and known else n for n in sizes)
         if math.prod(wanted) != self.size:
             raise ValueError(f"cannot reshape array of size {self.size} into shape {tuple(sizes)}")
-        return _view(self, wanted)
+        try:
+            return self.viewed(lambda x: x.reshape(wanted, copy=False))
+        except ValueError:  # there is no such view: NumPy would copy
+            return empty(wanted, self.dtype)
 
 
 def _view(array: np.ndarray[Any, Any], shape: Any, strides: Any = None) -> MetaArray:
     """Return an array of another shape over the one element of an array, as a view of the same memory."""
     same = np.lib.stride_tricks.as_strided(array, shape, (0,) * len(shape), subok=True, writeable=False)
-    return same.view(MetaArray)
+    return laid_out(same.view(MetaArray), strides, getattr(array, "start", 0))
+
+
+def row_major(shape: Any, step: int) -> tuple[int, ...]:
+    """Return the strides of an array without gaps, whose elements are `step` bytes apart."""
+    strides: list[int] = []
+    for n in reversed(shape):
+        strides.insert(0, step)
+        step *= max(n, 1)
+    return tuple(strides)
+
+
+def is_row_major(shape: Any, strides: Any, step: int) -> bool:
+    """Return whether an array of these strides has its elements in row-major order, `step` bytes apart."""
+    return not math.prod(shape) or all(
+        n == 1 or own == wanted for n, own, wanted in zip(shape, strides, row_major(shape, step), strict=True)
+    )
+
+
+def laid_out(array: MetaArray, strides: Any, start: int = 0) -> MetaArray:
+    """Set the strides and the offset that an array would have with memory, in bytes. None means row-major order."""
+    if strides is not None and any(n != 1 for n in array.shape):
+        array.layout = tuple(strides)
+    array.start = start
+    return array
+
+
+def dense(like: np.ndarray[Any, Any], array: MetaArray) -> MetaArray:
+    """Give an array the order of the dims of another of its shape, without gaps."""
+    order = sorted(range(array.ndim), key=lambda d: -abs(like.strides[d]))
+    inner = row_major([array.shape[d] for d in order], array.itemsize)
+    return laid_out(array, [inner[order.index(d)] for d in range(array.ndim)])
+
+
+def _like_operands(operands: Any, shape: tuple[int, ...], dtype: Any) -> MetaArray:
+    """Return the result of a ufunc, in the order of the first operand of its shape."""
+    found = empty(shape, dtype)
+    whole = [x for x in operands if isinstance(x, np.ndarray) and x.shape == shape]
+    return dense(whole[0], found) if whole else found
+
+
+def _address(array: np.ndarray[Any, Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _sample(x: Any) -> Any:
@@ -112,6 +217,8 @@ def on_zeros(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise _no_data(function.__name__)
     if function in WRITERS:
         return None  # there are no values
+    if function in VIEWS and args and isinstance(args[0], MetaArray):
+        return args[0].viewed(lambda x: function(x, *args[1:], **kwargs))
 
     def zeros(x: Any) -> Any:
         return np.ndarray.view(x, np.ndarray) if isinstance(x, MetaArray) else x
@@ -149,7 +256,8 @@ def zeros(shape: Any, dtype: Any = float) -> MetaArray:
 
 def like(array: Any, *_: Any, dtype: Any = None, shape: Any = None) -> MetaArray:
     """Return an array with the shape and dtype of another, or those that are given."""
-    return full(array.shape if shape is None else shape, dtype=array.dtype if dtype is None else dtype)
+    found = full(array.shape if shape is None else shape, dtype=array.dtype if dtype is None else dtype)
+    return dense(array, found) if shape is None else found
 
 
 lib = SimpleNamespace(stride_tricks=SimpleNamespace(as_strided=_view))

@@ -217,18 +217,19 @@ class Tensor(Methods):
         return self.array.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
-        """Return the strides, or that of one dim, in elements (NumPy counts bytes); on meta, row-major ones."""
+        """Return the strides, or that of one dim, in elements (NumPy counts bytes); on meta, as on another device."""
         shape, strides = self.array.shape, [s // self.array.itemsize for s in self.array.strides]
         for d in range(len(shape) - 1, -1, -1):
-            # A dim that NumPy has inserted, as in a[None], or one of a tensor without memory.
-            if strides[d] == 0 and (shape[d] == 1 or self.is_meta):
-                strides[d] = max(shape[d + 1], self.is_meta) * strides[d + 1] if d + 1 < len(shape) else 1
+            if strides[d] == 0 and shape[d] == 1:  # a dim that NumPy has inserted, as in a[None]
+                strides[d] = shape[d + 1] * strides[d + 1] if d + 1 < len(shape) else 1
         return tuple(strides) if dim is None else strides[normalize_dim(dim, self.array.ndim, "stride")]
 
     def storage_offset(self) -> int:
         """Return the offset of the first element in the memory that the tensor is a view of, in elements."""
+        if self.is_meta:
+            return self.array.start // self.array.itemsize
         base = self.array.base
-        if not devices.is_array(base) or self.is_meta:
+        if not devices.is_array(base):
             return 0
         start, own = (
             a.__array_interface__["data"][0] if type(a) is np.ndarray else a.data.ptr for a in (base, self.array)
@@ -244,7 +245,7 @@ class Tensor(Methods):
     def is_contiguous(self, memory_format: memory_format = contiguous_format) -> builtins.bool:
         """Return whether the elements are in row-major order, or in that of `memory_format`, without gaps."""
         if memory_format in (contiguous_format, preserve_format):
-            return self.array.flags.c_contiguous or self.is_meta
+            return self.array.flags.c_contiguous
         if self.array.ndim != CHANNELS_LAST_NDIM.get(memory_format) or not self.array.size:
             return False
         return self.array.transpose(dims_in_memory(self.array.strides, memory_format)).flags.c_contiguous

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tallow.devices import array_module
+from tallow.devices import array_module, device_type_of
 from tallow.errors import ShapeError
 from tallow.ops.accumulate import add_at
 from tallow.ops.axis_index import on_axis
@@ -21,6 +21,9 @@ def _step_through(input: Array, shape: tuple[int, ...], steps: tuple[int, ...], 
     On the CPU this is a view. CuPy's `as_strided` does not record which array it is a view of, so autograd could not
     detect writes; there it is a copy.
     """
+    if device_type_of(input) == "meta":
+        strides = [n * input.itemsize for n in steps]
+        return input.viewed(lambda x: np.lib.stride_tricks.as_strided(x.reshape(-1)[offset:], shape, strides))
     if type(input) is not np.ndarray:
         return input.reshape(-1)[_places(shape, steps, offset, array_module(input))]
     item = input.itemsize
@@ -90,6 +93,8 @@ def window_view(input: Array, dimension: int, size: int, step: int) -> Result:
     if type(input) is np.ndarray:
         # Writes look for overlaps: windows, or a part of them, may have none.
         windows = xp.lib.stride_tricks.sliding_window_view(input, size, dim, writeable=input.flags.writeable)
+    elif device_type_of(input) == "meta":
+        windows = input.viewed(lambda x: np.lib.stride_tricks.sliding_window_view(x, size, dim))
     else:  # a copy, for the reason given in `_step_through`
         starts = xp.arange(n - size + 1, dtype=np.int64)[:, None]
         windows = xp.moveaxis(input[on_axis(dim, starts + xp.arange(size, dtype=np.int64))], dim + 1, -1)

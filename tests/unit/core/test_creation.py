@@ -68,7 +68,7 @@ def test_meta_tensors_take_no_memory() -> None:
     for make in (tl.zeros, tl.ones, tl.empty):
         x = make(*size, device="meta")
         assert x.shape == size
-        assert x.array.strides == (0, 0)
+        assert not any(np.ndarray.view(x.array, np.ndarray).strides)
         assert x.device.type == "meta"
     assert tl.empty_like(x).shape == x.shape
     assert tl.full(size, 3.0, device="meta").dtype is tl.float32

@@ -253,6 +253,8 @@ m.tensor_split(x, m.tensor(2))
 m.tensor_split(x, m.tensor([0.5]))
 m.tensor_split(x, m.tensor([[1]]))
 F.multi_margin_loss(x.sum(), m.tensor(0))
+F.multi_margin_loss(x[0], m.tensor([1]))
+x[0].clone().resize_as_(x.sum())
 F.multilabel_margin_loss(x.sum(), m.tensor(0))
 m.func.grad(lambda x: sum(y.norm() for y in m.native_group_norm(x, None, None, 1, 6, 1, 2, 0.5)))(x.reshape(1, 6))
 """

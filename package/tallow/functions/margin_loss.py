@@ -127,6 +127,8 @@ def _as_batch(name: str, input: Tensor, target: Tensor, target_dims: int) -> tup
         raise DtypeError(f"{name}: target must be int64, not {target.dtype}", hint="convert with .long()")
     if not input.ndim and not target.ndim:  # of one class
         input, target = input[None], target.reshape((1,) * target_dims)
+    if input.ndim == 1 and not target_dims and target.array.shape == (1,):
+        target = target[0]
     if input.ndim not in (1, 2) or target.ndim != input.ndim - 1 + target_dims:
         raise ShapeError(
             f"{name}: expected (N, C) or (C), got input {tuple(input.shape)}, target {tuple(target.shape)}"

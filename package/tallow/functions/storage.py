@@ -389,7 +389,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: MemoryF
 @public("Tensor_")
 def resize_as_(input: Tensor, the_template: Tensor, memory_format: MemoryFormat | None = None) -> Tensor:
     """Change the shape to that of another tensor, as `resize_`."""
-    return resize_(input, *the_template.shape, memory_format=memory_format)
+    return resize_(input, the_template.shape, memory_format=memory_format)
 
 
 @public("Tensor_")

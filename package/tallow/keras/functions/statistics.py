@@ -206,7 +206,8 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """Return the integral along an axis by the trapezoidal rule."""
-    return tl.trapezoid(floats(y), None if x is None else floats(x), dx=dx, dim=axis)
+    places = () if x is None else (floats(x),)
+    return tl.trapezoid(floats(y), *places, dx=dx, dim=axis)
 
 
 def argpartition(x: Any, kth: int, axis: int = -1) -> Tensor:

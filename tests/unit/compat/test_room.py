@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import tallow as tl
 from tallow.compat import install_torch
 from tallow.errors import UnsupportedError
+from tallow.hub import in_browser
 
 Pair = namedtuple("Pair", "x y")
 
@@ -31,6 +33,20 @@ def torch() -> Iterator[Any]:
 def tree() -> Any:
     pair = Pair(3, {"z": deque([4], maxlen=3)})
     return {"a": [1, (2, None)], "b": pair, "c": OrderedDict(q=defaultdict(list, {1: 5}))}
+
+
+def test_a_browser_downloads_weights_by_the_page(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [in_browser.Answer(200, b"abc"), in_browser.Answer(404, b""), in_browser.Answer(0, b"")]
+    monkeypatch.setattr("tallow.compat.torch.hub.IN_BROWSER", True)
+    monkeypatch.setattr(in_browser, "PAUSES_S", ())
+    monkeypatch.setattr(in_browser, "request", lambda url, part, token: answers.pop(0))
+    digits = hashlib.sha256(b"abc").hexdigest()[:8]
+    torch.hub.download_url_to_file("https://example.org/a.pth", tmp_path / "a.pth", digits, progress=False)
+    assert (tmp_path / "a.pth").read_bytes() == b"abc"
+    for reason in ("status 404", "CORS"):
+        with pytest.raises(OSError, match=reason):
+            torch.hub.download_url_to_file("https://example.org/a.pth", tmp_path / "b.pth", progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pth"]
 
 
 def test_a_tree_is_its_leaves_and_its_structure(torch: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -10,13 +11,15 @@ import sys
 import zipfile
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, BinaryIO, cast
+from urllib.error import URLError
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 import tallow
 from tallow.compat.absent import absent
 from tallow.errors import DatasetError
+from tallow.hub import IN_BROWSER, in_browser
 from tallow.io.location import MapLocation
 from tallow.lazy_names import names_of
 
@@ -69,10 +72,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     digest = hashlib.sha256()
     if progress:
         print(f"Downloading {url} to {path}", file=sys.stderr)
-    with (
-        urlopen(Request(url, headers={"User-Agent": "tallow"})) as response,
-        NamedTemporaryFile(dir=path.parent, delete=False) as file,
-    ):
+    with _opened(url) as response, NamedTemporaryFile(dir=path.parent, delete=False) as file:
         try:
             while chunk := response.read(READ_DATA_CHUNK):
                 file.write(chunk)
@@ -85,6 +85,18 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         finally:
             file.close()
             Path(file.name).unlink(missing_ok=True)
+
+
+def _opened(url: str) -> BinaryIO:
+    """Return the content of a URL. In a browser, Python has no connections but those of the page."""
+    if not IN_BROWSER or not url.startswith(("https:", "http:")):
+        return cast("BinaryIO", urlopen(Request(url, headers={"User-Agent": "tallow"})))
+    answer = in_browser.request_with_retries(url, None, None)
+    if answer.status == 0:
+        raise URLError(f"{url} cannot be reached, or its server does not let pages of other sites read it (CORS)")
+    if answer.status != 200:
+        raise URLError(f"the server of {url} returned status {answer.status}")
+    return io.BytesIO(answer.body)
 
 
 def load_state_dict_from_url(

@@ -86,6 +86,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "trl.base.MethodTrainer.*": "num_items_in_batch prediction_loss_only ignore_keys",
         "trl.dpo.SyncReference.on_step_end": "args control",
         "trl.rewards.ModelReward.__call__": "columns",
+        "sentence_transformers.*Callback.on_*": "args state control kwargs",
+        "sentence_transformers.*.collator_of": "model",
         "transformers.trainer_models.embedding_noise.add": "inputs",
         "core.overrides.disabled": "types",
         "export.recorder.Recorder.*": "ready value backward tensor",

@@ -18,13 +18,19 @@ from tallow.lazy_names import names_of
 
 # The modules that define the names.
 HOMES = {
-    "cross_encoder": "CrossEncoder",
+    "cross_encoder": "",
+    "cross_encoder.model": "CrossEncoder",
+    "cross_encoder.trainer": "CrossEncoderTrainer",
+    "cross_encoder.training_args": "CrossEncoderTrainingArguments",
     "evaluation": "",
     "losses": "",
     "model": "SentenceTransformer",
     "models": "",
     "readers": "InputExample",
-    "sparse_encoder": "SparseEncoder",
+    "sparse_encoder": "",
+    "sparse_encoder.model": "SparseEncoder",
+    "sparse_encoder.trainer": "SparseEncoderTrainer",
+    "sparse_encoder.training_args": "SparseEncoderTrainingArguments",
     "trainer": "SentenceTransformerTrainer",
     "training_args": "SentenceTransformerTrainingArguments",
     "util": "",

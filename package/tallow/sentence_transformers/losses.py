@@ -336,6 +336,44 @@ class MarginMSELoss(EmbeddingLoss):
         return F.mse_loss(margins, labels.reshape(margins.shape).to(margins.dtype))
 
 
+class DistillKLDivLoss(EmbeddingLoss):
+    """Compares the softmax of the similarities of further columns with that of a teacher's scores (B, N).
+
+    Args:
+        similarity_fct: of each pair.
+        temperature: divides similarities and scores; None means 1.
+        student_temperature, teacher_temperature: of each of them; None means `temperature`.
+
+    Source:  Lin et al. 2020, arXiv:2010.11386
+    """
+
+    temperature = 1.0
+
+    def __init__(
+        self,
+        model: Module,
+        similarity_fct: Score = pairwise_dot_score,
+        temperature: float | None = None,
+        student_temperature: float | None = None,
+        teacher_temperature: float | None = None,
+    ) -> None:
+        super().__init__(model)
+        self.similarity_fct = similarity_fct
+        self.temperature = type(self).temperature if temperature is None else temperature
+        self.student_temperature = student_temperature or self.temperature
+        self.teacher_temperature = teacher_temperature or self.temperature
+
+    def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor | None) -> Tensor:
+        query, *texts = embeddings
+        shape = (len(query), len(texts))
+        if len(texts) < 2 or labels is None or tuple(labels.shape) != shape:
+            raise ArgumentError(f"{type(self).__name__} needs three columns or more, and labels {shape}")
+        scores = tl.stack([self.similarity_fct(query, text) for text in texts], 1) / self.student_temperature
+        teacher = F.softmax(labels.detach().to(scores.dtype) / self.teacher_temperature, dim=1)
+        found = F.kl_div(F.log_softmax(scores, dim=1), teacher, reduction="batchmean")
+        return found * self.student_temperature**2
+
+
 class MatryoshkaLoss(EmbeddingLoss):
     """Sums another loss over the first numbers of the vectors, so that short vectors are useful too.
 

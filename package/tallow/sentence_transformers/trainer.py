@@ -13,7 +13,6 @@ from tallow.data.sampler import Sampler
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.nn.module import Module
 from tallow.sentence_transformers.losses import CoSENTLoss
-from tallow.sentence_transformers.model import SentenceTransformer
 from tallow.sentence_transformers.training_args import BatchSamplers, SentenceTransformerTrainingArguments
 from tallow.tape.modes import no_grad
 from tallow.transformers.trainer import Trainer
@@ -115,7 +114,7 @@ class SentenceTransformerTrainer(Trainer):
 
     def __init__(
         self,
-        model: SentenceTransformer | None = None,
+        model: Any = None,
         args: Any = None,
         train_dataset: Any = None,
         eval_dataset: Any = None,
@@ -130,16 +129,24 @@ class SentenceTransformerTrainer(Trainer):
             raise UnsupportedError("several losses or datasets", hint="train on one list of samples with one loss")
         if model is None:
             raise ArgumentError("SentenceTransformerTrainer needs a model")
-        self.loss = (CoSENTLoss(model) if loss is None else loss).to(args.device)
+        self.loss = (self.default_loss(model) if loss is None else loss).to(args.device)
         self.evaluator = evaluator
         args.remove_unused_columns = False
         prompts = getattr(args, "prompts", None)
-        collator = data_collator or SentenceTransformerDataCollator(model.preprocess, prompts=prompts)
+        collator = data_collator or self.collator_of(model, prompts)
         strategy, needed = args.eval_strategy, eval_dataset
         if evaluator is not None and eval_dataset is None:
             args.eval_strategy = type(strategy)("no")  # the Trainer wants samples for an evaluation
         super().__init__(model, args, collator, train_dataset, needed, **options)
         args.eval_strategy = strategy
+
+    def default_loss(self, model: Any) -> Module:
+        """Return the loss where none is given."""
+        return CoSENTLoss(model)
+
+    def collator_of(self, model: Any, prompts: Any) -> Any:
+        """Return what makes a batch of samples."""
+        return SentenceTransformerDataCollator(model.preprocess, prompts=prompts)
 
     def _loader(self, dataset: Any, batch_size: int, sampler: Any) -> DataLoader[Any]:
         kind = getattr(self.args, "batch_sampler", BatchSamplers.BATCH_SAMPLER)
@@ -156,7 +163,8 @@ class SentenceTransformerTrainer(Trainer):
     ) -> Any:
         """Return the loss of a batch; with `return_outputs`, and no outputs."""
         del model, num_items_in_batch  # the loss has the model, and takes means itself
-        loss = self.loss(self.collect_features(inputs), inputs.get("label"))
+        found = self.loss(self.collect_features(inputs), inputs.get("label"))
+        loss = sum(found.values()) if isinstance(found, Mapping) else found
         return (loss, {}) if return_outputs else loss
 
     @staticmethod
@@ -200,5 +208,5 @@ class SentenceTransformerTrainer(Trainer):
         return {name if name.startswith(f"{prefix}_") else f"{prefix}_{name}": value for name, value in found.items()}
 
     def _load_model(self, checkpoint: str) -> None:
-        saved = SentenceTransformer(Path(checkpoint))
+        saved = type(self.model)(Path(checkpoint))
         self.model.load_state_dict(saved.state_dict())

@@ -1,12 +1,16 @@
 """Names that a package imports on first use. Written by scripts/build_stubs.py."""
 
-from tallow.sentence_transformers.cross_encoder import CrossEncoder as CrossEncoder
+from tallow.sentence_transformers.cross_encoder.model import CrossEncoder as CrossEncoder
+from tallow.sentence_transformers.cross_encoder.trainer import CrossEncoderTrainer as CrossEncoderTrainer
+from tallow.sentence_transformers.cross_encoder.training_args import CrossEncoderTrainingArguments as CrossEncoderTrainingArguments
 from tallow.sentence_transformers.readers import InputExample as InputExample
 from tallow.sentence_transformers.model import SentenceTransformer as SentenceTransformer
 from tallow.sentence_transformers.trainer import SentenceTransformerTrainer as SentenceTransformerTrainer
 from tallow.sentence_transformers.training_args import SentenceTransformerTrainingArguments as SentenceTransformerTrainingArguments
 from tallow.sentence_transformers.util.similarity import SimilarityFunction as SimilarityFunction
-from tallow.sentence_transformers.sparse_encoder import SparseEncoder as SparseEncoder
+from tallow.sentence_transformers.sparse_encoder.model import SparseEncoder as SparseEncoder
+from tallow.sentence_transformers.sparse_encoder.trainer import SparseEncoderTrainer as SparseEncoderTrainer
+from tallow.sentence_transformers.sparse_encoder.training_args import SparseEncoderTrainingArguments as SparseEncoderTrainingArguments
 from tallow.sentence_transformers import cross_encoder as cross_encoder
 from tallow.sentence_transformers import evaluation as evaluation
 from tallow.sentence_transformers import losses as losses
@@ -22,12 +26,16 @@ from tallow.sentence_transformers import util as util
 
 __all__ = [
     "CrossEncoder",
+    "CrossEncoderTrainer",
+    "CrossEncoderTrainingArguments",
     "InputExample",
     "SentenceTransformer",
     "SentenceTransformerTrainer",
     "SentenceTransformerTrainingArguments",
     "SimilarityFunction",
     "SparseEncoder",
+    "SparseEncoderTrainer",
+    "SparseEncoderTrainingArguments",
     "cross_encoder",
     "evaluation",
     "losses",

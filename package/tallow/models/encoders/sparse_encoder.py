@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.encoders.bert import BertForMaskedLM
@@ -99,11 +100,14 @@ class SparseEncoder(HeadedEncoder):
         """Return the weights (B, V) of one batch of tokenized texts."""
         logits_BTV, mask_BT = self.run(batch)
         with no_grad():
-            weights_BTV = F.relu(logits_BTV.float()).log1p() * mask_BT.unsqueeze(-1)
-            if self.activation_function == "log1p_relu":
-                weights_BTV = weights_BTV.log1p()
-            weights_BV = weights_BTV.amax(1) if self.pooling_strategy == "max" else weights_BTV.sum(1)
-            return weights_BV.cpu().numpy()
+            return self.pool(logits_BTV.float(), mask_BT).cpu().numpy()
+
+    def pool(self, logits_BTV: Tensor, mask_BT: Tensor) -> Tensor:
+        """Return the weights (B, V) of texts by the logits of their positions."""
+        weights_BTV = F.relu(logits_BTV).log1p() * mask_BT.unsqueeze(-1)
+        if self.activation_function == "log1p_relu":
+            weights_BTV = weights_BTV.log1p()
+        return weights_BTV.max(1)[0] if self.pooling_strategy == "max" else weights_BTV.sum(1)
 
 
 def one_of(name: str, value: Any) -> str:

@@ -59,6 +59,9 @@ class TextClassifier(HeadedEncoder):
             names one, as sentence-transformers does. None means probabilities: the sigmoid of one logit, or the
             softmax of several.
 
+    Attributes:
+        takes_segments: the model tells the two texts of a pair apart.
+
     Example:
         reranker = TextClassifier.from_pretrained("cross-encoder/ms-marco-MiniLM-L6-v2")
         reranker.rank("Where do cats sleep?", ["Cats sleep on sofas.", "The bank is closed."])
@@ -81,8 +84,8 @@ class TextClassifier(HeadedEncoder):
         self.activation = activation
         # As in transformers: a BERT whose tokenizer returns no segments reads both texts as the first.
         table = getattr(getattr(model, model.base_model_prefix), "embeddings", None)
-        takes_segments = getattr(table, "token_type_embeddings", None) is not None
-        self._segments = takes_segments and "token_type_ids" in tokenizer.model_input_names
+        has_segments = getattr(table, "token_type_embeddings", None) is not None
+        self.takes_segments = has_segments and "token_type_ids" in tokenizer.model_input_names
 
     @classmethod
     def options_of(cls, folder: Path) -> dict[str, Any]:
@@ -126,7 +129,7 @@ class TextClassifier(HeadedEncoder):
 
     def classify(self, batch: Batch) -> Vectors:
         """Return the logits (B, L) of one batch of tokenized texts."""
-        logits_BL, _ = self.run(batch, segments=self._segments)
+        logits_BL, _ = self.run(batch, segments=self.takes_segments)
         return logits_BL.float().cpu().numpy()
 
 

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tallow import devices
-from tallow.core.creation import from_numpy
+from tallow import devices, models
+from tallow.core.creation import from_numpy, tensor
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, CheckpointError
+from tallow.hub import local_folder
+from tallow.models import loading
+from tallow.models.architectures import ARCHITECTURES
+from tallow.models.auto import model_class
+from tallow.models.config import CONFIG, read_entries
+from tallow.models.encoders.sentence_folder import PROMPTS, text_config
 from tallow.models.encoders.text_classifier import TextClassifier
+from tallow.models.text_batches import length_limit
 from tallow.nn import functional as F
 from tallow.nn.activation import Sigmoid
 from tallow.nn.linear import Identity
 from tallow.nn.module import Module
 from tallow.sentence_transformers.model import check_options, weights_of
+from tallow.sentence_transformers.models import Features, Transformer, write_json
 from tallow.tape.modes import no_grad
+from tallow.text.tokenizer import Tokenizer
 
 
-class CrossEncoder:
+class CrossEncoder(Module):
     """Scores pairs of texts.
 
     Args:
-        model_name_or_path: the folder, or the `owner/repository` of the Hub, of a model for sequence classification.
-        num_labels: of the model; another number than its own is an error.
+        model_name_or_path: the folder, or the `owner/repository` of the Hub, of a model for sequence classification; or
+            of another encoder, which gets a new head to be trained.
+        num_labels: of the model; another number than its own is an error. A new head has 1 by default.
         max_length: the most tokens of a pair; None means as the folder says.
         activation_fn: maps logits to scores; None means as the folder says, else the sigmoid of a single logit, and the
             logits themselves of several.
@@ -53,21 +64,20 @@ class CrossEncoder:
         **others: Any,
     ) -> None:
         check_options(backend, others)
+        super().__init__()
         dtype, quant = weights_of(model_kwargs)
-        self.classifier = TextClassifier.from_pretrained(
-            model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
-        )
+        folder = local_folder(model_name_or_path, revision=revision, token=token)
+        if issubclass(model_class(folder), TextClassifier.kinds):
+            classifier = TextClassifier.from_pretrained(folder, dtype, device, quant=quant)
+        else:
+            classifier = with_new_head(folder, 1 if num_labels is None else num_labels, dtype, device)
+        self.classifier, self.model = classifier, classifier.model
         if num_labels not in (None, self.num_labels):
             raise ArgumentError(f"num_labels={num_labels}; the model has {self.num_labels}", hint="leave it out")
         if max_length is not None:
             self.classifier.max_length = max_length
         default = self.classifier.activation or (Sigmoid() if self.num_labels == 1 else Identity())
         self.activation_fn: Any = default if activation_fn is None else activation_fn
-
-    @property
-    def model(self) -> Module:
-        """The model of `tallow.models`."""
-        return self.classifier.model
 
     @property
     def tokenizer(self) -> Any:
@@ -83,6 +93,24 @@ class CrossEncoder:
     def max_length(self) -> int | None:
         """The most tokens of a pair."""
         return self.classifier.max_length
+
+    def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, task: str | None = None) -> Features:
+        """Return the features of pairs of texts, as `forward` takes them.
+
+        Args:
+            prompt: a text to write before the first of each pair.
+            task: has no effect: all pairs are computed alike.
+        """
+        del task
+        pairs = [(f"{prompt or ''}{first}", second) for first, second in inputs]
+        batch = self.tokenizer.pad(self.classifier.tokenize(pairs), side="right")
+        names = ("input_ids", "attention_mask", *(["token_type_ids"] if self.classifier.takes_segments else []))
+        return {name: tensor(getattr(batch, name)).to(self.device) for name in names}
+
+    def forward(self, features: Features) -> Features:
+        """Return the features with `scores`, the logits (B, L) of pairs."""
+        options = {name: features[name] for name in ("token_type_ids",) if name in features}
+        return features | {"scores": self.model(features["input_ids"], features["attention_mask"], **options)}
 
     @property
     def device(self) -> devices.device:
@@ -134,6 +162,22 @@ class CrossEncoder:
         found: Tensor | Any = scores if convert_to_tensor else scores.numpy() if convert_to_numpy else list(scores)
         return found[0] if single else found
 
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write a folder that this class, and sentence-transformers, load.  Raises: OSError"""
+        folder = Path(path)
+        source, classifier = Path(str(self.model.folder)), self.classifier
+        length = classifier.max_length
+        Transformer.made(self.model, self.tokenizer, length, classifier.lowercase, source).save(folder)
+        entries, labels = read_entries(folder / CONFIG), classifier.labels
+        names = {"id2label": {str(i): label for i, label in enumerate(labels)}}
+        names |= {"label2id": {label: i for i, label in enumerate(labels)}}
+        write_json(folder / CONFIG, entries | names | {"architectures": [architecture_of(self.model, entries)]})
+        kind = type(self.activation_fn).__name__
+        activation = f"torch.nn.modules.{'linear' if kind == 'Identity' else 'activation'}.{kind}"
+        write_json(folder / PROMPTS, {"model_type": "CrossEncoder", "activation_fn": activation, "prompts": {}})
+
+    save = save_pretrained
+
     def rank(
         self,
         query: str,
@@ -161,3 +205,32 @@ class CrossEncoder:
         order = sorted(range(len(documents)), key=lambda i: -scores[i])[:top_k]
         rows: list[dict[str, Any]] = [{"corpus_id": i, "score": float(scores[i])} for i in order]
         return [row | {"text": documents[i]} for i, row in zip(order, rows, strict=True)] if return_documents else rows
+
+
+def with_new_head(folder: Path, labels: int, dtype: Any = None, device: Any = None) -> TextClassifier:
+    """Return a classifier of pairs with the encoder of a folder, and a new head.
+
+    Raises:  CheckpointError for a model that has no classifier
+    """
+    base = model_class(folder)
+    family = base.__name__.partition("For")[0].removesuffix("Model")
+    kind: Any = getattr(models, f"{family}ForSequenceClassification", None)
+    if kind is None or not issubclass(kind, TextClassifier.kinds):
+        raise CheckpointError(f"{folder}: {base.__name__} {TextClassifier.lacks}", hint=TextClassifier.choose)
+    encoder = loading.read(getattr(models, f"{family}Model"), folder, dtype, device, None, False)
+    weight = next(encoder.parameters())
+    names = tuple(f"LABEL_{i}" for i in range(labels))
+    model = kind(replace(encoder.config, labels=names), device=weight.device, dtype=weight.dtype)
+    model.base_model.load_state_dict(encoder.state_dict(), strict=False)  # a pooler may be new too
+    model.folder = folder
+    tokenizer = Tokenizer.from_pretrained(folder)
+    _, texts = text_config(folder)
+    limit = length_limit(texts.get("max_seq_length"), tokenizer, int(model.base_model.context_length))
+    return TextClassifier(tokenizer, model.eval(), max_length=limit, lowercase=texts.get("do_lower_case") is True)
+
+
+def architecture_of(model: Any, entries: Mapping[str, Any]) -> str:
+    """Return the name of a model's class in files: of those of its class, the one of the model type."""
+    names = [name for name, own in ARCHITECTURES.items() if own == type(model).__name__]
+    kind = str(entries.get("model_type")).replace("-", "").lower()
+    return next((name for name in names if name.lower().startswith(f"{kind}for")), names[0])

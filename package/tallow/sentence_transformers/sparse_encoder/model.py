@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from tallow import devices, transformers
-from tallow.core.creation import from_numpy
+from tallow.core.creation import from_numpy, tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
+from tallow.models.config import CONFIG
+from tallow.models.encoders.sentence_folder import MODULES, PROMPTS
+from tallow.models.encoders.sparse_encoder import POOLING, SETTINGS
 from tallow.models.encoders.sparse_encoder import SparseEncoder as Encoder
+from tallow.nn.module import Module
 from tallow.sentence_transformers.model import check_options, weights_of
+from tallow.sentence_transformers.models import Features, Transformer, write_json
 from tallow.sentence_transformers.util.similarity import SimilarityFunction, named
 
 
-class SparseEncoder:
+class SparseEncoder(Module):
     """Maps texts to weights of tokens.
 
     Args:
@@ -45,10 +50,12 @@ class SparseEncoder:
         **others: Any,
     ) -> None:
         check_options(backend, others)
+        super().__init__()
         dtype, quant = weights_of(model_kwargs)
         self.encoder = Encoder.from_pretrained(
             model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
         )
+        self.auto_model = self.encoder.model
         self.similarity_fn_name = named(similarity_fn_name or "dot")
         self.max_active_dims = max_active_dims
 
@@ -110,6 +117,45 @@ class SparseEncoder:
             found = found[0]
         found = found.to_sparse() if convert_to_sparse_tensor else found
         return found if convert_to_tensor or isinstance(inputs, str) else [found[i] for i in range(len(texts))]
+
+    def preprocess(self, inputs: Sequence[str], prompt: str | None = None, task: str | None = None) -> Features:
+        """Return the features of texts, as `forward` takes them.
+
+        Args:
+            prompt: a text to write before each.
+            task: has no effect: all texts are computed alike.
+        """
+        del task
+        rows = self.encoder.tokenize([f"{prompt or ''}{text}" for text in inputs])
+        batch = self.encoder.tokenizer.pad(rows, side="right")
+        return {name: tensor(getattr(batch, name)).to(self.device) for name in ("input_ids", "attention_mask")}
+
+    def forward(self, features: Features) -> Features:
+        """Return the features with `sentence_embedding`, the weights (B, V) of texts."""
+        mask = features["attention_mask"]
+        weights = self.encoder.pool(self.auto_model(features["input_ids"], mask), mask)
+        return features | {"sentence_embedding": weights}
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write a folder that this class, and sentence-transformers, load.  Raises: OSError"""
+        folder, encoder = Path(path), self.encoder
+        source = Path(str(self.auto_model.folder))
+        Transformer.made(self.auto_model, encoder.tokenizer, encoder.max_length, encoder.lowercase, source).save(folder)
+        place = f"1_{POOLING}"
+        (folder / place).mkdir(exist_ok=True)
+        settings = {name: getattr(encoder, name) for name in SETTINGS}
+        write_json(folder / place / CONFIG, settings | {"embedding_dimension": self.get_embedding_dimension()})
+        kinds = {"MLMTransformer": "", POOLING: place}
+        home = "sentence_transformers.sparse_encoder.models"
+        entries = [
+            {"idx": i, "name": str(i), "path": own, "type": f"{home}.{kind}"}
+            for i, (kind, own) in enumerate(kinds.items())
+        ]
+        write_json(folder / MODULES, entries)
+        name = {"similarity_fn_name": self.similarity_fn_name}
+        write_json(folder / PROMPTS, {"model_type": "SparseEncoder", "prompts": {}, **name})
+
+    save = save_pretrained
 
     def encode_query(self, inputs: str | Sequence[str], **options: Any) -> Any:
         """As `encode`."""

@@ -1,0 +1,12 @@
+"""CrossEncoderTrainingArguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tallow.sentence_transformers.training_args import SentenceTransformerTrainingArguments
+
+
+@dataclass(repr=False)
+class CrossEncoderTrainingArguments(SentenceTransformerTrainingArguments):
+    """As SentenceTransformerTrainingArguments."""

@@ -53,7 +53,7 @@ def assisted_texts(
         text.append(token)
         if plan.streamer is not None:
             plan.streamer.put(wrap(np.array([token], np.int64)))
-        if ending(plan.criteria, texts, None).all():
+        if all(ending(plan.criteria, texts)):
             break
     return True
 

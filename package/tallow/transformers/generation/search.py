@@ -86,26 +86,27 @@ def sample_texts(steps: Steps, texts: list[Text], plan: Plan, first: Sequence[Se
     if copies > 1:
         steps.select([row for row in range(len(first)) for _ in range(copies)])
         logits_BV = logits_BV.repeat(copies, 0)
-    going = list(range(len(texts)))
-    has_ended = np.zeros(len(texts), bool)
+    rows, has_ended = texts, [False] * len(texts)  # of the rows
     while True:
-        rows = [texts[row] for row in going]
         tokens = _tokens(logits_BV, rows, plan)
         plan.records.add_outputs(steps.outputs)
-        if plan.keeps_rows and plan.pad is not None and has_ended.any():
-            tokens = [plan.pad if has_ended[row] else token for row, token in zip(going, tokens, strict=True)]
+        if plan.pad is not None and True in has_ended:
+            tokens = [plan.pad if ended else token for ended, token in zip(has_ended, tokens, strict=True)]
         for text, token in zip(rows, tokens, strict=True):
             text.append(token)
         if plan.streamer is not None:
             plan.streamer.put(wrap(np.array(tokens, np.int64)))
-        has_ended[going] |= ending(plan.criteria, rows, tuple(plan.records.kept.get("scores", ())) or None)
-        if has_ended.all():
-            return
-        if not plan.keeps_rows and has_ended[going].any():
-            places = [place for place, row in enumerate(going) if not has_ended[row]]
-            steps.select(places)
-            going = [going[place] for place in places]
-        logits_BV = steps.read([texts[row][-1:] for row in going])
+        ends = ending(plan.criteria, rows, plan.records.kept.get("scores", ()))
+        if True in ends:
+            has_ended = [a or b for a, b in zip(has_ended, ends, strict=True)]
+            if all(has_ended):
+                return
+            if not plan.keeps_rows:
+                places = [place for place, ended in enumerate(has_ended) if not ended]
+                steps.select(places)
+                rows, tokens = [rows[place] for place in places], [tokens[place] for place in places]
+                has_ended = [False] * len(rows)
+        logits_BV = steps.read([[token] for token in tokens])
 
 
 def _tokens(logits_BV: Array, texts: Sequence[Text], plan: Plan) -> list[int]:
@@ -152,7 +153,7 @@ def beam_texts(
     options = BeamOptions(
         count,
         beams.longest,
-        lambda texts: ending(plan.criteria, texts, tuple(plan.records.kept.get("scores", ())) or None).tolist(),
+        lambda texts: ending(plan.criteria, texts, plan.records.kept.get("scores", ())),
         max(2, 1 + beams.end_ids) * count,
         beams.length_penalty,
         beams.early_stopping,

@@ -33,12 +33,12 @@ class StoppingCriteria:
 class RowCriteria(StoppingCriteria):
     """The base of criteria that look at ids only."""
 
-    def ends(self, texts: Rows) -> Ends:
+    def ends(self, texts: Rows) -> list[bool]:
         """Return whether each text ends."""
         raise NotImplementedError
 
     def __call__(self, input_ids: Tensor, scores: Any, **kwargs: Any) -> Tensor:
-        return wrap(devices.move(self.ends(input_ids.tolist()), input_ids.device))
+        return wrap(devices.move(np.array(self.ends(input_ids.tolist()), np.bool_), input_ids.device))
 
 
 class MaxLengthCriteria(RowCriteria):
@@ -48,8 +48,8 @@ class MaxLengthCriteria(RowCriteria):
         self.max_length = max_length
         self.max_position_embeddings = max_position_embeddings
 
-    def ends(self, texts: Rows) -> Ends:
-        return np.full(len(texts), len(texts[0]) >= self.max_length)
+    def ends(self, texts: Rows) -> list[bool]:
+        return [len(texts[0]) >= self.max_length] * len(texts)
 
 
 class MaxTimeCriteria(RowCriteria):
@@ -59,8 +59,8 @@ class MaxTimeCriteria(RowCriteria):
         self.max_time = max_time
         self.initial_timestamp = time.time() if initial_timestamp is None else initial_timestamp
 
-    def ends(self, texts: Rows) -> Ends:
-        return np.full(len(texts), time.time() - self.initial_timestamp > self.max_time)
+    def ends(self, texts: Rows) -> list[bool]:
+        return [time.time() - self.initial_timestamp > self.max_time] * len(texts)
 
 
 class EosTokenCriteria(RowCriteria):
@@ -70,8 +70,8 @@ class EosTokenCriteria(RowCriteria):
         self.eos_token_id = ids_of(eos_token_id)
         self._ids = frozenset(self.eos_token_id)
 
-    def ends(self, texts: Rows) -> Ends:
-        return np.array([text[-1] in self._ids for text in texts])
+    def ends(self, texts: Rows) -> list[bool]:
+        return [text[-1] in self._ids for text in texts]
 
 
 class StopStringCriteria(RowCriteria):
@@ -88,8 +88,8 @@ class StopStringCriteria(RowCriteria):
         self._tokenizer = tokenizer
         self._longest = max(map(len, self.stop_strings), default=0)
 
-    def ends(self, texts: Rows) -> Ends:
-        return np.array([self._ends(text) for text in texts])
+    def ends(self, texts: Rows) -> list[bool]:
+        return [self._ends(text) for text in texts]
 
     def _ends(self, text: Sequence[int]) -> bool:
         # A token can have no text of its own, part of a character, so twice as many are read as could be needed.
@@ -117,15 +117,21 @@ class StoppingCriteriaList(list[Any]):
         return next((each.max_length for each in self if isinstance(each, MaxLengthCriteria)), None)
 
 
-def ending(criteria: Iterable[Any], texts: Rows, scores: Any) -> Ends:
-    """Return whether each text ends: criteria of this package get lists, others Tensors."""
-    ends_B = np.zeros(len(texts), bool)
+def ending(criteria: Iterable[Any], texts: Rows, scores: Sequence[Tensor] = ()) -> list[bool]:
+    """Return whether each text ends: criteria of this package get lists, others Tensors.
+
+    Args:    scores: of all steps, for criteria that look at them
+    """
+    ends = [False] * len(texts)
     for criterion in criteria:
         if isinstance(criterion, RowCriteria):
-            ends_B |= criterion.ends(texts)
+            own = criterion.ends(texts)
         else:
-            ends_B |= _host(criterion(wrap(np.array([list(text) for text in texts], np.int64)), scores), len(texts))
-    return ends_B
+            ids = wrap(np.array([list(text) for text in texts], np.int64))
+            own = _host(criterion(ids, tuple(scores) or None), len(texts)).tolist()
+        if True in own:  # which most steps have none of
+            ends = [a or b for a, b in zip(ends, own, strict=True)]
+    return ends
 
 
 def validate_stopping_criteria(stopping_criteria: StoppingCriteriaList, max_length: int) -> StoppingCriteriaList:

@@ -223,7 +223,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mistral", "gemma2", "phi3, longrope", "falcon, 7B", "falcon, 40B", "gpt2", "bert", "distilbert"]
+    "name", ["mistral", "gemma2", "phi3, longrope", "falcon, 7B", "falcon, 40B", "gpt2", "bert", "distilbert", "lfm2"]
 )
 def test_converted_folders_load_in_transformers(name: str, tmp_path: Path) -> None:
     model = write(name, tmp_path / "model.gguf")
@@ -231,6 +231,28 @@ def test_converted_folders_load_in_transformers(name: str, tmp_path: Path) -> No
     loaded = type(model).from_pretrained(tmp_path / "folder").eval()
     np.testing.assert_allclose(output(loaded), output(model), atol=1e-4)
     np.testing.assert_allclose(ours(AutoModel.from_pretrained(tmp_path / "folder")), output(model), atol=1e-4)
+
+
+def test_value_heads_in_the_order_of_a_file_are_not_converted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("qwen3.5", tmp_path / "model.gguf")
+    assert main(["convert", str(tmp_path / "model.gguf"), str(tmp_path / "folder")]) == 2
+    assert "has its value heads in another order" in capsys.readouterr().err
+
+
+def further(writer: Any) -> None:
+    writer.add_nextn_predict_layers(1)
+    writer.add_tensor("blk.2.nextn.eh_proj.weight", np.zeros((64, 128), np.float32))
+
+
+def test_layers_that_predict_further_tokens_are_left_out(tmp_path: Path) -> None:
+    """A file counts them among its blocks."""
+    model = reference(*MODELS["qwen3.5"])
+    model.config.num_hidden_layers = 3
+    write_model(model, tmp_path / "model.gguf", add=further)
+    model.config.num_hidden_layers = 2
+    np.testing.assert_allclose(ours(AutoModel.from_pretrained(tmp_path / "model.gguf")), output(model), atol=1e-4)
 
 
 MORE = 0.15  # relative to the size of the file

@@ -49,9 +49,18 @@ def write_model(
         array = converted(model, name, tensor.numpy())
         if array is None or (name == "lm_head.weight" and config.tie_word_embeddings):
             continue
+        if name.endswith(".dt_bias"):
+            name = name.replace(".dt_bias", ".dt_proj.bias")
+        if name.endswith(".expert_bias"):
+            name += ".bias"
+        if ".feed_forward.experts." in name:
+            parts = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+            path, kind_of, _ = name.rsplit(".", 2)
+            name = f"{path.removeprefix('model.')}.{parts[kind_of]}.weight"
         theirs = names.get_name(name.removeprefix(f"{config.model_type}."), try_suffixes=(".weight", ".bias"))
         assert theirs is not None, name
-        if kind is not None and array.ndim > 1 and not theirs.startswith(("position_embd", "token_types")):
+        is_quantised = not theirs.startswith(("position_embd", "token_types")) and "conv" not in theirs.split(".")[-2]
+        if kind is not None and array.ndim > 1 and is_quantised:
             writer.add_tensor(theirs, (quantize or gguf.quants.quantize)(array, kind), raw_dtype=kind)
         else:
             writer.add_tensor(theirs, array)
@@ -61,7 +70,8 @@ def write_model(
 
 ENCODERS = ("roberta", "xlm-roberta", "distilbert")
 SPARSE = {"mixtral": "llama", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}
-ARCHITECTURES = SPARSE | {"mistral": "llama", "gemma3_text": "gemma3", **dict.fromkeys(ENCODERS, "bert")}
+ARCHITECTURES = SPARSE | {"lfm2_moe": "lfm2moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe"}
+ARCHITECTURES |= {"mistral": "llama", "gemma3_text": "gemma3", **dict.fromkeys(ENCODERS, "bert")}
 # By model_type, for models not of Llama's design: the names of the feed-forward width and of eps in the config.
 SIZES = {
     "gpt2": ("n_inner", "layer_norm_epsilon"),
@@ -71,6 +81,9 @@ SIZES = {
     "xlm-roberta": ("intermediate_size", "layer_norm_eps"),
     "distilbert": ("hidden_dim", None),
 }
+LFM2 = ("lfm2", "lfm2_moe")
+DELTA = ("qwen3_5_text", "qwen3_5_moe_text")
+HYBRIDS = LFM2 + DELTA
 GEMMAS = ("gemma", "gemma2", "gemma3_text")
 POSITIONS = "embeddings.position_embeddings.weight"
 
@@ -114,32 +127,37 @@ def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
     """Add the sizes of models of Llama's design."""
     import gguf
 
-    config = model.config
+    config, kv_heads = model.config, model.config.num_key_value_heads
+    if config.model_type in HYBRIDS:
+        add_states(writer, config)
+        if config.model_type in LFM2:
+            kv_heads = [kv_heads if kind == "full_attention" else 0 for kind in config.layer_types]
     rope = config.rope_parameters.get("full_attention", config.rope_parameters)
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_block_count(config.num_hidden_layers)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    if hasattr(config, "intermediate_size"):
+        writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_layer_norm_rms_eps(config.norm_eps if config.model_type in LFM2 else config.rms_norm_eps)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     if config.pad_token_id is not None:
         writer.add_pad_token_id(config.pad_token_id)
     if not implied_heads:
-        writer.add_head_count_kv(config.num_key_value_heads)
-    if config.model_type in GEMMAS:
+        writer.add_head_count_kv(kv_heads)
+    if config.model_type in (*GEMMAS, *DELTA):
         writer.add_key_length(head)
         writer.add_value_length(head)
     elif config.model_type != "phi3" and not implied_heads:
         writer.add_key_length(head)
-    if config.model_type in (*SPARSE, "olmoe"):
+    if config.model_type in (*SPARSE, "olmoe", "lfm2_moe", "qwen3_5_moe_text"):
         writer.add_expert_count(config.num_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
-    if config.model_type in ("qwen2_moe", "qwen3_moe"):
+    if config.model_type in ("qwen2_moe", "qwen3_moe", "lfm2_moe", "qwen3_5_moe_text"):
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
-    if config.model_type == "qwen2_moe":
+    if config.model_type in ("qwen2_moe", "qwen3_5_moe_text"):
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if config.model_type == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
@@ -174,6 +192,39 @@ def add_decoder_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
             writer.add_tensor("rope_factors_short.weight", np.float32(rope["short_factor"]))
 
 
+def add_states(writer: Any, config: Any) -> None:
+    """Add the sizes of layers with states."""
+    import gguf
+
+    if config.model_type in LFM2:
+        writer.add_shortconv_l_cache(config.conv_L_cache)
+        writer.add_vocab_size(config.vocab_size)
+        if config.model_type == "lfm2_moe":
+            writer.add_leading_dense_block_count(config.num_dense_layers)
+            writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+        return
+    heads = config.linear_num_value_heads
+    writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
+    writer.add_ssm_state_size(config.linear_key_head_dim)
+    writer.add_ssm_group_count(config.linear_num_key_heads)
+    writer.add_ssm_time_step_rank(heads)
+    writer.add_ssm_inner_size(config.linear_value_head_dim * heads)
+    writer.add_full_attention_interval(2)
+    writer.add_rope_dimension_count(int(config.head_dim * config.rope_parameters["partial_rotary_factor"]))
+    writer.add_rope_dimension_sections([11, 11, 10, 0])
+
+
+def tiled(config: Any, name: str, array: Any) -> Any:
+    """Return an array of the gated delta rule with the value heads in the order of GGUF files."""
+    groups, heads, width = config.linear_num_key_heads, config.linear_num_value_heads, config.linear_value_head_dim
+    first = 2 * groups * config.linear_key_head_dim if "in_proj_qkv" in name or "conv1d" in name else 0
+    each = 1 if name.endswith(("A_log", "dt_bias", "in_proj_a.weight", "in_proj_b.weight")) else width
+    places = np.arange(heads * each).reshape(groups, heads // groups, each).swapaxes(0, 1).reshape(-1)
+    if name.endswith("out_proj.weight"):
+        return np.ascontiguousarray(array[:, places])
+    return np.concatenate([array[:first], array[first:][places]])
+
+
 def converted(model: Any, name: str, array: Any) -> Any:
     """Return an array of a checkpoint as llama.cpp's converter stores it; None for one that it omits."""
     config = model.config
@@ -182,8 +233,13 @@ def converted(model: Any, name: str, array: Any) -> Any:
         heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
         halves = array.reshape(heads, 2, -1, array.shape[1])
         return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(array.shape)
-    if kind in GEMMAS and name.endswith("norm.weight"):
+    if kind in DELTA and ".linear_attn." in name and not name.endswith(".norm.weight"):
+        array = tiled(config, name, array)
+        return -np.exp(array) if name.endswith("A_log") else array.squeeze(1) if "conv1d" in name else array
+    if kind in (*GEMMAS, *DELTA) and name.endswith("norm.weight") and ".linear_attn." not in name:
         return array + 1
+    if kind in LFM2 and "conv.conv" in name:
+        return array.squeeze(1)
     if kind == "gpt2" and name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
         return np.ascontiguousarray(array.T)
     if kind == "falcon" and "query_key_value" in name:

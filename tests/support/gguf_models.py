@@ -45,6 +45,16 @@ GEMMA3 = {
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 EXPERTS = {"num_experts": 6, "num_experts_per_tok": 3}
 HALF = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
+DELTA = {
+    "head_dim": 32,
+    "rms_norm_eps": 1e-3,
+    "full_attention_interval": 2,
+    "rope_parameters": HALF,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
+}
 GROUPS = {"new_decoder_architecture": True, "num_kv_heads": 2}
 # By name for a test: the class in transformers, and changes of SIZES.
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -59,6 +69,16 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3 moe": (
         "Qwen3MoeForCausalLM",
         EXPERTS | {"moe_intermediate_size": 32, "norm_topk_prob": True},
+    ),
+    "lfm2": ("Lfm2ForCausalLM", {"layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False}),
+    "lfm2 moe": (
+        "Lfm2MoeForCausalLM",
+        EXPERTS | {"layer_types": ["full_attention", "conv"], "moe_intermediate_size": 32, "num_dense_layers": 1},
+    ),
+    "qwen3.5": ("Qwen3_5ForCausalLM", DELTA),
+    "qwen3.5 moe": (
+        "Qwen3_5MoeForCausalLM",
+        DELTA | EXPERTS | {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 64},
     ),
     "gemma": ("GemmaForCausalLM", {"head_dim": 32}),
     "gemma2": ("Gemma2ForCausalLM", {"head_dim": 32, "query_pre_attn_scalar": 32, "sliding_window": 4}),
@@ -87,6 +107,9 @@ def reference(name: str, changes: dict[str, Any], sizes: dict[str, Any] = SIZES)
     kind = getattr(transformers, name)
     model = kind(kind.config_class(**sizes | changes)).eval()
     with torch.no_grad():
+        for buffer_name, buffer in model.named_buffers():
+            if buffer_name.endswith("expert_bias"):
+                buffer.normal_()
         for parameter in model.parameters():
             if parameter.ndim == 1:
                 parameter.add_(torch.randn_like(parameter) / 4)

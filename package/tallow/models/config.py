@@ -83,6 +83,7 @@ class Config:
             `COMPUTED`.
         neutral: entries, in addition to those of all models, that do not affect the output.
         unread: fields that are not read from `config.json`, where they have no effect.
+        file_names: fields -> their entries, where these have another name.
     """
 
     model_types: ClassVar[tuple[str, ...]]
@@ -90,6 +91,7 @@ class Config:
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     neutral: ClassVar[frozenset[str]] = frozenset()
     unread: ClassVar[frozenset[str]] = frozenset()
+    file_names: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
         for field in fields(self):

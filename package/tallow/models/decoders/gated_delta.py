@@ -51,6 +51,8 @@ class GatedDeltaConfig(PartialRotaryConfig, HybridConfig):
         linear_num_value_heads: H.
         linear_key_head_dim: K.
         linear_value_head_dim: V.
+        tiled_value_heads: key head g serves the value heads g, g + G, ..., as in GGUF files, not H / G neighbours. Not
+            in Hugging Face configs, where it is False.
     """
 
     num_attention_heads: int = 16
@@ -64,6 +66,7 @@ class GatedDeltaConfig(PartialRotaryConfig, HybridConfig):
     linear_value_head_dim: int = 128
     linear_num_key_heads: int = 16
     linear_num_value_heads: int = 32
+    tiled_value_heads: bool = False
     eos_token_id: tuple[int, ...] = ()
 
     state_type: ClassVar[str] = "linear_attention"
@@ -152,6 +155,7 @@ class GatedDeltaNet(Module):
         self.layer = layer
         self.heads, self.key_heads = config.linear_num_value_heads, config.linear_num_key_heads
         self.key_width, self.value_width = config.linear_key_head_dim, config.linear_value_head_dim
+        self.tiled = config.tiled_value_heads
         self.activation = activation_named(config.activation)
         self.conv1d = ShortConvolution(config.channels, config.linear_conv_kernel_dim, False, device, dtype)
         self.add_projections(config, device, dtype)
@@ -203,7 +207,8 @@ class GatedDeltaNet(Module):
         """Return queries or keys of length 1, (B, H, T, K), each for the value heads it serves."""
         x_BGTK = _widened(split_heads(x_BTE, self.key_heads))
         x_BGTK = x_BGTK * ((x_BGTK * x_BGTK).sum(-1, keepdim=True) + EPS).rsqrt()
-        return x_BGTK.repeat_interleave(self.heads // self.key_heads, 1)
+        each = self.heads // self.key_heads
+        return x_BGTK.repeat(1, each, 1, 1) if self.tiled else x_BGTK.repeat_interleave(each, 1)
 
 
 def _widened(x: Tensor) -> Tensor:

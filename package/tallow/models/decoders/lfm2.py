@@ -50,6 +50,7 @@ class ConvolutionsConfig(HybridConfig):
     conv_bias: bool = False
 
     state_type: ClassVar[str] = "conv"
+    file_names: ClassVar[Mapping[str, str]] = {"rms_norm_eps": "norm_eps"}
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,
         "block_use_swiglu": (True,),
@@ -66,8 +67,12 @@ class ConvolutionsConfig(HybridConfig):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        rename(entries, {"norm_eps": "rms_norm_eps", "tie_embedding": "tie_word_embeddings"})
-        rename(entries, {"block_ff_dim": "intermediate_size"})
+        rename(
+            entries,
+            {theirs: name for name, theirs in cls.file_names.items()} | {"tie_embedding": "tie_word_embeddings"},
+        )
+        rename(entries, {theirs: name for name, theirs in cls.file_names.items()})
+        rename(entries, {"tie_embedding": "tie_word_embeddings", "block_ff_dim": "intermediate_size"})
         if isinstance(entries.get("full_attn_idxs"), list):
             entries["full_attn_idxs"] = tuple(entries["full_attn_idxs"])
         super().prepare(entries)

@@ -104,6 +104,13 @@ def hugging_face_form(model: PretrainedModel, dtype: Any = None) -> tuple[dict[s
         dtype: of the tensors; None means the model's
     """
     config = {name: value for name, value in asdict(model.config).items() if name not in OWN}
+    if config.pop("tiled_value_heads", False):
+        raise ArgumentError(
+            f"a {type(model).__name__} of a GGUF file has its value heads in another order than files of Hugging Face",
+            hint="convert the model from Hugging Face instead",
+        )
+    for name, theirs in model.config.file_names.items():
+        config[theirs] = config.pop(name)
     if config.get("head_dim", 0) is None:
         del config["head_dim"]  # some models of transformers do not accept null here
     if config.get("is_causal"):

@@ -16,6 +16,7 @@ from tallow.models.encoders.distilbert import EPS
 from tallow.models.gguf.decoders import READERS
 from tallow.models.gguf.metadata import Design, Metadata, decoder_settings, llama_settings, row_count, vocabulary_size
 from tallow.models.gguf.names import NAMES
+from tallow.models.gguf.states import STATE_READERS
 
 # Layers of the models whose scores are divided by the root of width / heads, not of the head width: Gemma 2 27B, 3 27B.
 LARGEST = {"Gemma2": 46, "Gemma3": 62}
@@ -179,4 +180,5 @@ _READERS: dict[str, Callable[[Metadata], Design]] = {
     "gpt2": _gpt2,
     "bert": _bert,
     **READERS,
+    **STATE_READERS,
 }

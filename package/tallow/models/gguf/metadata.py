@@ -39,12 +39,14 @@ class Design:
     Attributes:
         model: the name of its class in tallow.models.
         parts: options of its constructor.
+        further: the number of layers after those of the model, which predict further tokens and are left out.
     """
 
     model: str
     names: GGUFNames
     config: Any
     parts: Mapping[str, bool] = field(default_factory=dict)
+    further: int = 0
 
 
 def vocabulary_size(file: GGUF) -> int:

@@ -27,7 +27,7 @@ from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import loading
 from tallow.models.causal_lm import CausalLM
 from tallow.models.gguf.config import Design, design_of
-from tallow.models.gguf.names import SETTINGS, of_experts, rows_by_group
+from tallow.models.gguf.names import LAYER, SETTINGS, of_experts, rows_by_group
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn.block_layers import has_kernel, multiplies_blocks
 from tallow.text.tokenizer import Tokenizer
@@ -59,7 +59,8 @@ def load(
     file = source if isinstance(source, GGUF) else GGUF(source)
     design = design_of(file)
     _check_layers(file, design)
-    names = [own for name in file if (own := design.names.from_gguf(name)) is not None]
+    tensors = [name for name in file if not _is_further(name, design)]
+    names = [own for name in tensors if (own := design.names.from_gguf(name)) is not None]
     held = dict.fromkeys(name for own in names for name in _owned(own, design))
     try:
         model, _, report = loading.build(getattr(models, design.model), design.config, held, design.parts)
@@ -69,7 +70,7 @@ def load(
     target = dtypes.float32 if dtype is None else dtypes.as_dtype(dtype)
     keeps_blocks = dtype is None and multiplies_blocks(device)
     state: dict[str, Tensor | BlockMatrix] = {}
-    for done, name in enumerate(file, 1):
+    for done, name in enumerate(tensors, 1):
         own = design.names.from_gguf(name)
         if own is not None:
             matrix = _matrix(file, name) if keeps_blocks else None
@@ -83,7 +84,7 @@ def load(
                 each = chosen.reshape(len(owned), -1, chosen.shape[1])
                 state |= {part: BlockMatrix(each[i], matrix.format) for i, part in enumerate(owned)}
         if progress is not None:
-            progress(done, len(file))
+            progress(done, len(tensors))
     model = loading.fill(model, state, None, device, file.name)
     model.loading_report = report
     model.folder = Path(source) if isinstance(source, str | os.PathLike) else None
@@ -102,6 +103,13 @@ def language_model(file: GGUF) -> CausalLM:
         )
     model.tokenizer = Tokenizer.from_gguf(file)
     return model
+
+
+def _is_further(name: str, design: Design) -> bool:
+    """Return whether a tensor is part of the layers that predict further tokens."""
+    _, _, rest = name.partition(f"{LAYER}.")
+    number = rest.partition(".")[0]
+    return design.further > 0 and number.isdecimal() and int(number) >= design.config.num_hidden_layers
 
 
 def _matrix(file: GGUF, name: str) -> BlockMatrix | None:
@@ -124,7 +132,8 @@ def _check_layers(file: GGUF, design: Design) -> None:
     """Raise CheckpointError, before a model is built, if the file has too few tensors for the layers of the config, or
     other experts."""
     layers = design.config.num_hidden_layers
-    if layers * len(design.names.inner) > len(file):
+    each = len(design.names.inner) if design.config.layer_shapes is None else 1  # layers of several kinds
+    if layers * each > len(file):
         raise CheckpointError(
             f"{file.name}: {design.names.architecture}.block_count is {layers}, and there are only {len(file)} tensors",
             hint=HINT,
@@ -151,7 +160,7 @@ def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
     names, own = design.names, model.state_dict(keep_vars=True)
     present, problems = set(), []
     for name in file:
-        if name in SETTINGS:
+        if name in SETTINGS or _is_further(name, design):
             continue
         ours, shape = names.from_gguf(name), tuple(file.info(name).shape)
         owned = [] if ours is None else _owned(ours, design)
@@ -164,6 +173,8 @@ def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
             expected = expected[::-1]
         if names.parts(ours)[1] in names.vectors:
             expected = expected[1:]
+        if names.parts(ours)[1] in names.channels and len(expected) == 3:
+            expected = expected[::2]
         if "*" in ours:
             expected = (len(owned), *expected)
         if shape != expected:
@@ -193,7 +204,11 @@ def _weight(file: GGUF, name: str, own: str, design: Design, dtype: dtypes.dtype
         tensor = tensor.T if tensor.ndim == 2 else tensor
     if module in names.vectors:
         tensor = tensor.unsqueeze(0)
-    if names.norm_offset and own.endswith("norm.weight"):
+    if module in names.channels and tensor.ndim == 2:
+        tensor = tensor.unsqueeze(1)
+    if any(own.endswith(f".{name}") for name in names.decays):
+        tensor = (-stored.float()).log().to(dtype)
+    if names.norm_offset and own.endswith("norm.weight") and module not in names.plain_norms:
         tensor = (stored.float() - names.norm_offset).to(dtype)
     return tensor
 

@@ -46,7 +46,10 @@ class GGUFNames:
             the rows by kind: see `rows_by_group`.
         interleaved: modules of a layer whose rows a file orders so that rotary pairs are neighbours.
         vectors: modules of a layer with a matrix of one row, which a file stores as a vector.
-        parameters: parameter of a module of a layer that is no weight or bias -> name in the file, with ".weight".
+        parameters: parameter of a layer that is no weight or bias -> name in the file after the layer's number.
+        plain_norms: modules of a layer to which `norm_offset` does not apply.
+        channels: modules of a layer with a convolution of each channel, (C, 1, W), which a file stores as (C, W).
+        decays: parameters of a layer with the logarithm of a decay, of which a file stores minus the power.
 
     In names of modules, "*" stands for the number of an expert: a file stores the matrices of all experts as one tensor
     (E, out, in).
@@ -63,6 +66,9 @@ class GGUFNames:
     interleaved: frozenset[str] = frozenset()
     vectors: frozenset[str] = frozenset()
     parameters: Mapping[str, str] = field(default_factory=dict)
+    plain_norms: frozenset[str] = frozenset()
+    channels: frozenset[str] = frozenset()
+    decays: frozenset[str] = frozenset()
     _inner_modules: Mapping[str, str] = field(init=False, repr=False)
     _parameters: Mapping[str, str] = field(init=False, repr=False)
     _outer_modules: Mapping[str, str] = field(init=False, repr=False)
@@ -89,8 +95,9 @@ class GGUFNames:
             return f"{self._outer_modules[module]}.{kind}"
         prefix, _, rest = module.partition(".")
         layer, _, inner = rest.partition(".")
-        if prefix == LAYER and f"{inner}.{kind}" in self._parameters:
-            return f"{self.layers}.{layer}.{self._parameters[f'{inner}.{kind}']}"
+        whole = f"{inner}.{kind}".removeprefix(".")
+        if prefix == LAYER and whole in self._parameters:
+            return f"{self.layers}.{layer}.{self._parameters[whole]}"
         if prefix == LAYER and inner in self._inner_modules:
             return f"{self.layers}.{layer}.{self._inner_modules[inner]}.{kind}"
         return None
@@ -163,8 +170,8 @@ def llama_names(architecture: str, inner: Mapping[str, str], **options: object) 
 
 _ATTENTION = {ours: theirs for ours, theirs in LLAMA_INNER.items() if not ours.startswith("mlp.")}
 EXPERT_FIELDS = {"num_experts": "expert_count", "num_experts_per_tok": "expert_used_count"}
-_EXPERT_WIDTH = {"moe_intermediate_size": "expert_feed_forward_length"}
-_SHARED_WIDTH = {"shared_expert_intermediate_size": "expert_shared_feed_forward_length"}
+EXPERT_WIDTH = {"moe_intermediate_size": "expert_feed_forward_length"}
+SHARED_WIDTH = {"shared_expert_intermediate_size": "expert_shared_feed_forward_length"}
 
 
 def _experts(part: str, gate: str, up: str, down: str) -> dict[str, str]:
@@ -174,8 +181,8 @@ def _experts(part: str, gate: str, up: str, down: str) -> dict[str, str]:
     return {**_ATTENTION, f"{part}.gate": "ffn_gate_inp", **experts}
 
 
-_SPARSE = _experts("mlp", "gate_proj", "up_proj", "down_proj")
-_SHARED = {
+SPARSE = _experts("mlp", "gate_proj", "up_proj", "down_proj")
+SHARED = {
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
     "mlp.shared_expert.up_proj": "ffn_up_shexp",
     "mlp.shared_expert.down_proj": "ffn_down_shexp",
@@ -321,14 +328,14 @@ NAMES: dict[str, GGUFNames] = {
         fields=LLAMA_FIELDS | EXPERT_FIELDS,
         interleaved=ROTATED,
     ),
-    "Olmoe": llama_names("olmoe", _SPARSE | HEAD_NORMS, fields=LLAMA_FIELDS | EXPERT_FIELDS),
+    "Olmoe": llama_names("olmoe", SPARSE | HEAD_NORMS, fields=LLAMA_FIELDS | EXPERT_FIELDS),
     "Qwen2Moe": llama_names(
         "qwen2moe",
-        _SPARSE | _SHARED,
-        fields=LLAMA_FIELDS | EXPERT_FIELDS | _EXPERT_WIDTH | _SHARED_WIDTH,
+        SPARSE | SHARED,
+        fields=LLAMA_FIELDS | EXPERT_FIELDS | EXPERT_WIDTH | SHARED_WIDTH,
         vectors=frozenset({"mlp.shared_expert_gate"}),
     ),
-    "Qwen3Moe": llama_names("qwen3moe", _SPARSE | HEAD_NORMS, fields=LLAMA_FIELDS | EXPERT_FIELDS | _EXPERT_WIDTH),
+    "Qwen3Moe": llama_names("qwen3moe", SPARSE | HEAD_NORMS, fields=LLAMA_FIELDS | EXPERT_FIELDS | EXPERT_WIDTH),
     "Gemma": llama_names("gemma", LLAMA_INNER, norm_offset=1.0),
     "Gemma2": llama_names("gemma2", LLAMA_INNER | _FOUR_NORMS, fields=LLAMA_FIELDS | _SOFT_CAPS, norm_offset=1.0),
     "Gemma3": llama_names(

@@ -398,3 +398,27 @@ def test_parts_that_do_not_fit_are_refused() -> None:
             call()
     with pytest.raises(RuntimeError, match="uncoalesced"):
         tl.sparse_coo_tensor([[1, 0]], [1.0, 2.0]).values()
+
+
+def test_products_of_a_batch_are_those_of_each_element() -> None:
+    warnings.filterwarnings("error", "vmap")  # of an op that is computed for each element
+    rng = np.random.RandomState(0)
+    crow, col = tl.tensor([0, 2, 2, 3]), tl.tensor([0, 3, 1])
+    values, dense = tl.tensor(rng.randn(5, 3)), tl.tensor(rng.randn(5, 4, 2))
+
+    def product(values: Any, dense: Any) -> Any:
+        return tl.sparse_csr_tensor(crow, col, values, (3, 4)) @ dense
+
+    def loss(values: Any, dense: Any) -> Any:
+        return product(values, dense).square().sum()
+
+    for dims in ((0, 0), (None, 0), (0, None)):
+        arguments = [x if d == 0 else x[0] for x, d in zip((values, dense), dims, strict=True)]
+        each = [[x[i] if d == 0 else x for x, d in zip(arguments, dims, strict=True)] for i in range(5)]
+        found = tl.func.vmap(product, dims)(*arguments)
+        assert tl.allclose(found, tl.stack([product(*e) for e in each]))
+        gradients = tl.func.vmap(tl.func.grad(loss, (0, 1)), dims)(*arguments)
+        for got, wanted in zip(
+            gradients, zip(*[tl.func.grad(loss, (0, 1))(*e) for e in each], strict=True), strict=True
+        ):
+            assert tl.allclose(got, tl.stack(wanted))

@@ -21,7 +21,7 @@ from tallow.ops.second_order import Derived, Gradients
 from tallow.ops.table import Index, Result, op
 
 
-@op("", dtypes="same")
+@op("", dtypes="same", batched="itself")
 def csr_matmul(values: Array, dense: Array, crow: Index, col: Index) -> Result:
     """Return the product of a sparse matrix A (rows, m) and a dense one.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.core.apply import apply
+from tallow.core.creation import arange
 from tallow.core.tensor import Tensor, wrap
 from tallow.functions.batching.rules import Call, of_samples, rule
 from tallow.functions.batching.tensors import aligned, batched
 from tallow.ops.channel_normalization import group_norm
+from tallow.ops.joining import cat as cat_op
 from tallow.ops.matmul import matmul
 from tallow.ops.selection import where
 from tallow.ops.table import OPS
@@ -58,6 +60,25 @@ def _linear(call: Call) -> Any:
     else:
         y = call.run(x, weight, None)
     return call.full(y if bias is None else y + bias)
+
+
+@rule("csr_matmul")
+def _csr_matmul(call: Call) -> Any:
+    """Multiply by the columns of all elements at once; matrices with other values each stand along a diagonal."""
+    values, dense, crow, col = call.args
+    if call.is_batched(crow) or call.is_batched(col):
+        return NotImplemented
+    count, rows, (m, n) = call.level.size, crow.numel() - 1, dense.shape
+    if not call.is_batched(values):
+        product = call.run(values, dense.value.transpose(0, 1).reshape(m, count * n), crow, col)
+        return product.reshape(rows, count, n).transpose(0, 1)
+    blocks = arange(count, device=col.device)[:, None]
+    ends = arange(count, count + 1, device=col.device) * col.numel()
+    pointers = apply(cat_op, [(crow[:-1] + blocks * col.numel()).reshape(-1), ends])
+    product = call.run(
+        values.value.reshape(-1), call.full(dense).reshape(count * m, n), pointers, (col + blocks * m).reshape(-1)
+    )
+    return product.reshape(count, rows, n)
 
 
 @rule("linalg_qr")

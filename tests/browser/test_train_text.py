@@ -292,6 +292,23 @@ def test_network_tab_stops_when_the_text_tab_opens(bench: TextBench) -> None:
     page.get_by_test_id("tab-text").click()
 
 
+def test_a_reload_keeps_the_own_text_and_the_tab(page: Page, revisited_site: str) -> None:
+    page.goto(revisited_site + PAGE)
+    text = page.get_by_test_id("text")
+    page.get_by_test_id("tab-text").click()
+    expect(text).to_have_value(re.compile("."))  # the example
+    text.fill("My own text.")
+    page.reload()
+    expect(text).to_have_value("My own text.")
+    page.get_by_test_id("text-example").click()
+    expect(text).to_have_value(re.compile(".{1000}", re.DOTALL))
+    page.get_by_test_id("tab-network").click()
+    page.reload()
+    expect(page.get_by_test_id("tab-network")).to_have_attribute("aria-selected", "true")
+    page.get_by_test_id("tab-text").click()
+    expect(text).to_have_value(re.compile(".{1000}", re.DOTALL))
+
+
 def test_link_opens_the_tab_and_nothing_of_it_is_loaded_before(page: Page, revisited_site: str) -> None:
     requested: list[str] = []
     page.on("request", lambda request: requested.append(request.url.rpartition("/")[2]))

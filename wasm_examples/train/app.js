@@ -3,6 +3,7 @@ import { copyText, element, onDrop, onSubmit, pageView, showStopped } from "../.
 import { ShareLink } from "../../web/page/share.js";
 import { Runtime } from "../../web/page/tallow.js";
 import { fields, showChoices, speed, suitNetwork } from "./form.js";
+import { keep, kept } from "./kept.js";
 import { showPresets } from "./presets.js";
 import { Tabs } from "./tabs.js";
 import { textFields } from "./text-fields.js";
@@ -107,5 +108,8 @@ link.onOpen = async () => {
 };
 listen(workbench);
 tabs.onChange = showTab;
+const former = location.hash ? null : kept("tab");
+if (former !== null && tabs.accepts(former)) tabs.value = former;
+addEventListener("pagehide", () => keep("tab", tabs.value));
 if (tabs.value === "text") showTab();
 isolate();

@@ -3,6 +3,7 @@
 import { Figures, ProgressBar, ProblemBox, Status, copyText, element, expectAnswer, onSubmit, readNumber, save } from "../../web/page/page.js";
 import { CurrentRun } from "./current-run.js";
 import { LossCurve } from "./curve.js";
+import { keep, kept } from "./kept.js";
 import { textFields } from "./text-fields.js";
 import { readText } from "./text-file.js";
 import { TextSamples } from "./text-samples.js";
@@ -59,7 +60,9 @@ export class TextTab {
     );
     this.#listen();
     this.#suit();
-    this.useExample();
+    const former = kept("text");
+    if (former === null) this.useExample();
+    else this.#take(former);
   }
 
   /** Import the Python of this tab. @param {Promise<Started>} started */
@@ -87,6 +90,7 @@ export class TextTab {
     page.file.onchange = () => page.file.files?.[0] && this.takeFile(page.file.files[0]);
     page.weights.onchange = () => page.weights.files?.[0] && this.import(page.weights.files[0]);
     for (const input of [page.file, page.weights]) input.onclick = () => (input.value = "");
+    addEventListener("pagehide", () => keep("text", this.#hasOwnText ? page.text.value : null));
   }
 
   /** Show the settings that the task has. @param {boolean} [isChosen]  by the user, so that the task's own rates and example apply */
@@ -119,11 +123,16 @@ export class TextTab {
   /** Use the text of a file. @param {File} file */
   takeFile(file) {
     return this.#guarded(async () => {
-      page.text.value = await readText(file);
-      this.#hasOwnText = true;
-      this.#count();
+      this.#take(await readText(file));
       this.view.status.remark(`${file.name} is the text now. Train starts a new model.`);
     });
+  }
+
+  /** Use a text of the user's. @param {string} text */
+  #take(text) {
+    page.text.value = text;
+    this.#hasOwnText = true;
+    this.#count();
   }
 
   #count() {

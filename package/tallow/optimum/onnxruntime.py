@@ -51,7 +51,7 @@ def any_config(folder: str | PathLike[str]) -> Any:
     """
     entries = read_entries(Path(folder) / CONFIG)
     if entries.get("model_type") in DEFAULTS:
-        return AutoConfig.from_pretrained(folder)
+        return AutoConfig.from_pretrained(Path(folder))
     made = PreTrainedConfig(**entries)
     made.model_type = str(entries.get("model_type", ""))  # type: ignore[misc]  # of this object alone
     return made
@@ -135,7 +135,7 @@ class ORTModel(nn.Module):
             if value is None and like is not None and info.name in ("attention_mask", "token_type_ids"):
                 value = tl.ones_like(like) if info.name == "attention_mask" else tl.zeros_like(like)
             if info.name == "pixel_mask" and like is not None:
-                value = _mask_of(value, inputs["pixel_values"], info.shape)
+                value = _mask_of(value, inputs["pixel_values"], info.shape or ())
             if value is None:
                 raise ArgumentError(f"the model needs {info.name}", hint=f"pass {', '.join(self.model.input_names)}")
             given[info.name] = value.to(info.dtype) if info.dtype is not None and _is_whole(value) else value

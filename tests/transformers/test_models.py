@@ -9,6 +9,9 @@ import pytest
 from tests.transformers.both import both
 from tests.transformers.folders import Folders
 
+import tallow as tl
+from tallow import transformers as tf
+from tallow.errors import ArgumentError
 from tallow.transformers.configuration_decoders import DECODERS
 from tallow.transformers.model_names import NAMES
 
@@ -129,3 +132,29 @@ def test_sounds_are_labelled_and_trained(summed: bool, folders: Folders) -> None
         return [entries(result), entries(again), model.projector.weight.grad, model.encoder.conv1.weight.grad]
 
     both(program)
+
+
+@pytest.mark.parametrize("name", ["BertModel", "DistilBertModel", "RobertaModel", "ModernBertModel", "BertForMaskedLM"])
+@pytest.mark.parametrize("additive", [False, True])
+def test_encoders_take_what_each_position_sees(name: str, additive: bool, folders: Folders) -> None:
+    folder = folders(name)
+    seen = np.tril(np.ones((2, 1, 6, 6), bool))
+    seen[1, 0, :, 3] = False
+    seen[1, 0, 3, 3] = True
+
+    def program(tf: Any, torch: Any) -> Any:
+        model = getattr(tf, name).from_pretrained(folder)
+        mask = torch.tensor(seen)
+        if additive:
+            mask = torch.zeros(2, 1, 6, 6).masked_fill(~mask, torch.finfo(torch.float32).min)
+        with torch.no_grad():
+            return model(torch.tensor(IDS), attention_mask=mask)[0]
+
+    both(program)
+
+
+def test_other_masks_of_four_dimensions_are_errors(folders: Folders) -> None:
+    model = tf.BertModel.from_pretrained(folders("BertModel"))
+    for mask, words in ((tl.ones(2, 1, 6, 5), "shape"), (tl.full((2, 1, 6, 6), -0.5), "scores")):
+        with pytest.raises(ArgumentError, match=words):
+            model(tl.tensor(IDS), attention_mask=mask)

@@ -36,20 +36,22 @@ def merge_heads(x_BHTK: Tensor) -> Tensor:
 def key_mask(attention_mask_BS: Tensor) -> Tensor:
     """Turn a padding mask (nonzero at tokens, 0 at padding) into a mask of the keys that every query may attend to.
 
+    A mask of the keys of each query, (B, 1, T, S), stays.
+
     Shapes:  (B, S) -> (B, 1, 1, S), bool
     """
-    return attention_mask_BS.bool()[:, None, None, :]
+    return attention_mask_BS.bool() if attention_mask_BS.ndim == 4 else attention_mask_BS.bool()[:, None, None, :]
 
 
 def local_mask(tokens_BT: Tensor, keys: Tensor | None, distance: int) -> Tensor | None:
     """Return the mask of the keys that are not further than `distance` from their query; None if it hides none.
 
     Args:    keys: the mask of keys that any query may see; a query sees itself in any case, so that padding far from
-                   text has a result
+                   text has a result; one of the keys of each query, (B, 1, T, T), stays as it is
     Shapes:  keys (B, 1, 1, T) -> (B, 1, T, T) or (T, T), bool
     """
     length = tokens_BT.shape[1]
-    if length <= distance + 1:
+    if length <= distance + 1 or (keys is not None and keys.shape[2] > 1):
         return keys
     positions_T = arange(length, device=tokens_BT.device)
     apart_TT = (positions_T[:, None] - positions_T).abs()

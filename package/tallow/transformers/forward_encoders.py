@@ -8,9 +8,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from tallow.core.tensor import Tensor
+import numpy as np
+
+from tallow import devices
+from tallow.core.tensor import Tensor, wrap
 from tallow.transformers import losses
 from tallow.transformers.capture import Captured
+from tallow.transformers.decoder_masks import seen_by
 from tallow.transformers.forward_common import (
     Options,
     check_texts,
@@ -52,6 +56,18 @@ def first_tensor(result: Any) -> Tensor:
     return result if isinstance(result, Tensor) else result[0]
 
 
+def seen_from(model: Any, texts: Any, mask: Tensor) -> Tensor:
+    """Return what each position sees (B, 1, T, T), bool, by a mask of four dimensions.
+
+    Args:    texts: ids (B, T), or embeddings (B, T, D)
+    Raises:  ArgumentError for another shape, and numbers between 0 and -inf
+    """
+    ids = texts if texts.ndim == 2 else texts[..., 0]
+    seen_BTT = seen_by(model, ids, mask, None, is_alone=True, use_cache=True)
+    assert seen_BTT is not None
+    return wrap(devices.move(np.ascontiguousarray(seen_BTT[:, None]), mask.device))
+
+
 class EncoderForward:
     """The base of the models of an encoder."""
 
@@ -65,7 +81,9 @@ class EncoderForward:
         """
         segments, places, embeds = (others.get(name) for name in ("token_type_ids", "position_ids", "inputs_embeds"))
         one_input(self, ids, embeds)
-        check_texts(self, ids, embeds, mask)
+        check_texts(self, ids, embeds, mask, whole=True)
+        if mask is not None and mask.ndim == 4:
+            mask = seen_from(self, ids if ids is not None else embeds, mask)
         base: Any = getattr(self, self.base_model_prefix, self)
         table = base.embeddings
         arguments = [
@@ -106,7 +124,7 @@ class EncoderModelForward(EncoderForward):
 
         Args:
             input_ids: (B, T).
-            attention_mask: (B, T), 1 for text, 0 for padding.
+            attention_mask: (B, T), 1 for text, 0 for padding; or (B, 1, T, T), what each position sees.
             token_type_ids: (B, T), 0 for the first segment and 1 for the second.
             position_ids: (B, T).
             inputs_embeds: (B, T, D), in place of input_ids.

@@ -106,6 +106,19 @@ OPT_SIZES = {
     "eos_token_id": None,
     "pad_token_id": None,
 }
+GEMMA4 = {
+    "num_hidden_layers": 6,
+    "head_dim": 8,
+    "global_head_dim": 16,
+    "sliding_window": 7,
+    "layer_types": ["sliding_attention", "full_attention"] * 3,
+    "num_kv_shared_layers": 3,
+    "use_double_wide_mlp": True,
+    "hidden_size_per_layer_input": 6,
+    "vocab_size_per_layer_input": 500,
+    "final_logit_softcapping": 3.0,
+    "tie_word_embeddings": True,
+}
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24}
 DELTA = {
@@ -295,6 +308,14 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
     "gpt-neox, in sequence": ("GPTNeoXForCausalLM", NEOX_SIZES | {"use_parallel_residual": False}),
     "opt": ("OPTForCausalLM", OPT_SIZES | {"word_embed_proj_dim": 20}),
     "opt, norms after": ("OPTForCausalLM", OPT_SIZES | {"do_layer_norm_before": False}),
+    "gemma4": ("Gemma4ForCausalLM", LLAMA_SIZES | GEMMA4),
+    "gemma4, keys as values": (
+        "Gemma4ForCausalLM",
+        LLAMA_SIZES
+        | GEMMA4
+        | {"hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0, "attention_k_eq_v": True}
+        | {"num_global_key_value_heads": 1},
+    ),
     "gpt-oss": (
         "GptOssForCausalLM",
         LLAMA_SIZES | {"num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": 7, "swiglu_limit": 1.0},

@@ -64,6 +64,7 @@ DECODER_HEADS = {
     **dict.fromkeys(("Lfm2", "Lfm2Moe", "Olmoe"), ("Model",)),
     # Their other names are for texts with images.
     **dict.fromkeys(("Gemma3", "Qwen3_5"), ("TextModel", "TextForSequenceClassification")),
+    "Gemma4": ("TextModel",),
     "Qwen3_5Moe": ("TextModel",),
 }
 # Heads over an encoder and a decoder that do not write.
@@ -94,6 +95,7 @@ _CLASSES = {
     "decoders.gemma": _decoders("Gemma"),
     "decoders.gemma2": _decoders("Gemma2"),
     "decoders.gemma3": _decoders("Gemma3"),
+    "decoders.gemma4": _decoders("Gemma4"),
     "decoders.glm": _decoders("Glm", "Glm4"),
     "decoders.gpt2": _decoders("GPT2"),
     "decoders.gpt_oss": _decoders("GptOss"),

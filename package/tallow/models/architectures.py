@@ -44,6 +44,7 @@ ARCHITECTURES = {
 
 # Early files spell some names in other ways, such as LLaMAForCausalLM.
 BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
+BY_LETTERS["gemma4forconditionalgeneration"] = "Gemma4"  # of which the texts' part loads
 # GTE's own code calls its classes New.
 BY_LETTERS |= {f"new{head}".lower(): f"Gte{head}" for head in models.RELATIVES["Gte"].heads}
 
@@ -71,6 +72,7 @@ MODEL_TYPES = {
     "gemma": "GemmaForCausalLM",
     "gemma2": "Gemma2ForCausalLM",
     "gemma3_text": "Gemma3ForCausalLM",
+    "gemma4_text": "Gemma4ForCausalLM",
     "glm": "GlmForCausalLM",
     "glm4": "Glm4ForCausalLM",
     "gpt2": "GPT2LMHeadModel",

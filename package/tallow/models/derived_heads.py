@@ -23,7 +23,7 @@ from tallow.models.encoders.bert import BertForSequenceClassification, BertPretr
 
 # Families whose checkpoints have other names than the rest: of the decoder in the head for answers, and of the last
 # layer of the head for tokens.
-TRANSFORMER = ("Arcee", "Exaone4", "Llama", "Ministral", "Qwen2", "Qwen3", "Qwen3Moe", "Qwen3Next")
+TRANSFORMER: tuple[str, ...] = ("Arcee", "Exaone4", "Llama", "Ministral", "Qwen2", "Qwen3", "Qwen3Moe", "Qwen3Next")
 TRANSFORMER += ("SeedOss", "SmolLM3")
 CLASSIFIER = ("Falcon", "GPT2", "GPTNeoX")
 DECODERS: dict[str, type] = {

@@ -91,6 +91,9 @@ from tallow.models.decoders.gemma2 import Gemma2Model as Gemma2Model
 from tallow.models.decoders.gemma3 import Gemma3 as Gemma3
 from tallow.models.decoders.gemma3 import Gemma3Config as Gemma3Config
 from tallow.models.decoders.gemma3 import Gemma3TextModel as Gemma3TextModel
+from tallow.models.decoders.gemma4 import Gemma4 as Gemma4
+from tallow.models.decoders.gemma4 import Gemma4Config as Gemma4Config
+from tallow.models.decoders.gemma4 import Gemma4TextModel as Gemma4TextModel
 from tallow.models.decoders.gemma import GemmaConfig as GemmaConfig
 from tallow.models.decoders.gemma import GemmaModel as GemmaModel
 from tallow.models.decoders.glm import Glm as Glm
@@ -267,6 +270,7 @@ from tallow.models.decoders import falcon as falcon
 from tallow.models.decoders import gemma as gemma
 from tallow.models.decoders import gemma2 as gemma2
 from tallow.models.decoders import gemma3 as gemma3
+from tallow.models.decoders import gemma4 as gemma4
 from tallow.models.gguf import export as gguf_export
 from tallow.models.gguf import models as gguf_models
 from tallow.models.decoders import glm as glm
@@ -553,6 +557,9 @@ __all__ = [
     "Gemma3Config",
     "Gemma3TextForSequenceClassification",
     "Gemma3TextModel",
+    "Gemma4",
+    "Gemma4Config",
+    "Gemma4TextModel",
     "GemmaConfig",
     "GemmaForSequenceClassification",
     "GemmaForTokenClassification",
@@ -807,6 +814,7 @@ __all__ = [
     "gemma",
     "gemma2",
     "gemma3",
+    "gemma4",
     "gguf_export",
     "gguf_models",
     "glm",

@@ -15,6 +15,7 @@ DECODERS: dict[str, str] = {
     "cohere2": "Cohere2Config",
     "ernie4_5": "Ernie4_5Config",
     "exaone4": "Exaone4Config",
+    "gemma4_text": "Gemma4TextConfig",
     "glm": "GlmConfig",
     "glm4": "Glm4Config",
     "gpt_neox": "GPTNeoXConfig",
@@ -76,6 +77,19 @@ _CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "exaone4": ("pretraining_tp attention_bias mlp_bias head_dim", {
         "vocab_size": 102400, "intermediate_size": 16384, "num_key_value_heads": 32, "rms_norm_eps": 1e-05,
         "bos_token_id": 0, "sliding_window": 4096, "sliding_window_pattern": 4,
+    }),
+    "gemma4_text": ("hidden_act pretraining_tp mlp_bias", {
+        "vocab_size": 262144, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30,
+        "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "hidden_activation":
+        "gelu_pytorch_tanh", "max_position_embeddings": 131072, "pad_token_id": 0, "eos_token_id": 1,
+        "bos_token_id": 2, "tie_word_embeddings": True, "rope_parameters": {"sliding_attention": {"rope_type":
+        "default", "rope_theta": 10000.0}, "full_attention": {"rope_type": "proportional",
+        "partial_rotary_factor": 0.25, "rope_theta": 1000000.0}}, "sliding_window": 512,
+        "final_logit_softcapping": None, "use_bidirectional_attention": None, "vocab_size_per_layer_input":
+        262144, "hidden_size_per_layer_input": 256, "attention_k_eq_v": False, "num_kv_shared_layers": 0,
+        "enable_moe_block": False, "use_double_wide_mlp": False, "num_experts": None, "top_k_experts": None,
+        "moe_intermediate_size": None, "per_layer_config": {"05": {"head_dim": 512}, "11": {"head_dim": 512},
+        "17": {"head_dim": 512}, "23": {"head_dim": 512}, "29": {"head_dim": 512}},
     }),
     "glm": ("pretraining_tp mlp_bias", {
         "vocab_size": 151552, "intermediate_size": 13696, "num_hidden_layers": 40, "num_key_value_heads": 2,

@@ -173,6 +173,7 @@ class GptOssAttention(LlamaAttention):
 
     def reset_parameters(self) -> None:
         """Set the sinks to 0."""
+        assert self.sinks is not None
         init.zeros_(self.sinks)
 
 

@@ -12,7 +12,7 @@ from tallow.nn import functional as F
 from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
-from tallow.nn.normalization import LayerNorm
+from tallow.nn.normalization import LayerNorm, RMSNorm
 from tallow.nn.rotary import RotaryEmbedding
 
 
@@ -79,3 +79,10 @@ class BiaslessLayerNorm(LayerNorm):
 
     def __init__(self, normalized_shape: int, eps: float, *, device: Any = None, dtype: Any = None) -> None:
         super().__init__(normalized_shape, eps, bias=False, device=device, dtype=dtype)
+
+
+class PlainRMSNorm(RMSNorm):
+    """An RMSNorm without weights."""
+
+    def __init__(self, normalized_shape: int, eps: float, *, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(normalized_shape, eps, elementwise_affine=False, device=device, dtype=dtype)

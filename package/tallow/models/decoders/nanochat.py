@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
-from tallow.models.decoders.layers import PlainMLP
+from tallow.models.decoders.layers import PlainMLP, PlainRMSNorm
 from tallow.models.decoders.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.attention import soft_cap
-from tallow.nn.normalization import RMSNorm
 from tallow.nn.rotary import RotaryEmbedding
 
 
@@ -48,13 +47,6 @@ class NanoChatConfig(LlamaConfig):
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
         entries.setdefault("final_logit_softcapping", 15.0)  # null means no cap, a missing entry 15
-
-
-class PlainRMSNorm(RMSNorm):
-    """An RMSNorm without weights."""
-
-    def __init__(self, normalized_shape: int, eps: float, *, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(normalized_shape, eps, elementwise_affine=False, device=device, dtype=dtype)
 
 
 class BackwardRotary(RotaryEmbedding):

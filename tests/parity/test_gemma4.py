@@ -1,0 +1,43 @@
+"""Gemma 4: folders of models of images and sounds, of which the texts' part loads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from support.model_pairs import reference_model, tokens
+
+import tallow as tl
+from tallow.errors import CheckpointError
+from tallow.models import AutoModel
+
+
+def test_the_part_of_texts_loads(tmp_path: Path) -> None:
+    """The other tensors are left out, and so are keys of layers that read those of others."""
+    reference = reference_model("gemma4")
+    reference.save_pretrained(tmp_path)
+    state = load_file(tmp_path / "model.safetensors")
+    state = {name.replace("model.", "model.language_model."): tensor for name, tensor in state.items()}
+    state["model.language_model.layers.5.self_attn.k_proj.weight"] = torch.zeros(8, 32)
+    state["model.vision_tower.patch_embedder.weight"] = torch.zeros(3)
+    save_file(state, tmp_path / "model.safetensors", {"format": "pt"})
+    texts = json.loads((tmp_path / "config.json").read_text())
+    config = {"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "text_config": texts}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"vision_config": {}}))
+    batch = tokens(20)
+    with torch.no_grad():
+        expected = reference(torch.tensor(batch)).logits.numpy()
+    with tl.no_grad():
+        np.testing.assert_allclose(AutoModel.from_pretrained(tmp_path)(tl.tensor(batch)).numpy(), expected, atol=1e-4)
+
+
+def test_experts_are_refused(tmp_path: Path) -> None:
+    reference_model("gemma4").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text()) | {"enable_moe_block": True}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(CheckpointError, match="enable_moe_block is True"):
+        AutoModel.from_pretrained(tmp_path)

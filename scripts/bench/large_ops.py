@@ -23,6 +23,7 @@ SIDE = 1000
 # volumes, images, and kernels and classes for them
 OPS: dict[str, Callable[[Any, Any], Any]] = {
     "x + y": lambda m, t: t.x + t.y,
+    "x + row": lambda m, t: t.x + t.y[0],
     "x * column": lambda m, t: t.x * t.y[:, :1],
     "exp": lambda m, t: m.exp(t.x),
     "where": lambda m, t: m.where(t.mask, t.x, t.y),
@@ -60,6 +61,7 @@ OPS: dict[str, Callable[[Any, Any], Any]] = {
     "embedding_bag": lambda m, t: m.nn.functional.embedding_bag(t.places[:64, :16], t.x),
     "cat": lambda m, t: m.cat([t.x, t.y]),
     "x.T.contiguous()": lambda m, t: t.x.T.contiguous(),
+    "x.half()": lambda m, t: t.x.half(),
     "x.half().float()": lambda m, t: t.x.half().float(),
     "outer": lambda m, t: m.outer(t.x[0], t.y[0]),
     "integers @ integers": lambda m, t: t.places[:128, :128] @ t.places[:128, 128:256],

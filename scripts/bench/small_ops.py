@@ -20,6 +20,8 @@ CASES = {
     "a + b": (True, "a + b"),
     "a * 2": (True, "a * 2"),
     "a += b": (False, "c.add_(b)"),
+    "a += b, in inference_mode": (False, "inference(lambda: made.add_(b))"),
+    "counter += 1": (False, "counter.add_(1)"),
     "exp": (True, "a.exp()"),
     "relu": (True, "F.relu(a)"),
     "sigmoid": (True, "a.sigmoid()"),
@@ -36,7 +38,12 @@ CASES = {
     "softmax": (True, "a.softmax(-1)"),
     "log_softmax": (True, "F.log_softmax(a, -1)"),
     "cumsum": (True, "a.cumsum(-1)"),
+    "sort": (True, "a.sort(-1)[0]"),
+    "zeros": (False, "m.zeros(4, 8)"),
+    "zeros_like": (False, "m.zeros_like(a)"),
+    "randn": (False, "m.randn(4, 8)"),
     "reshape": (True, "a.reshape(8, 4)"),
+    "view": (True, "a.view(8, 4)"),
     "transpose": (True, "a.transpose(0, 1)"),
     "permute": (True, "a.permute(1, 0)"),
     "unsqueeze": (True, "a.unsqueeze(0)"),
@@ -51,6 +58,8 @@ CASES = {
     "embedding": (True, "F.embedding(ids, a)"),
     "layer_norm": (True, "F.layer_norm(a, (8,), v, v)"),
     "batch_norm": (True, "F.batch_norm(a, None, None, v, v, True)"),
+    "nn.BatchNorm1d": (True, "norms[0](a)"),
+    "nn.BatchNorm2d": (True, "norms[1](image)"),
     "cross_entropy": (True, "F.cross_entropy(a, ids)"),
     "attention": (True, "F.scaled_dot_product_attention(q, q, q)"),
     "conv2d": (True, "F.conv2d(image, filters, padding=1)"),
@@ -121,4 +130,7 @@ def _operands(m: ModuleType, requires_grad: bool) -> dict[str, Any]:
         x.requires_grad_(requires_grad)
     own["c"].requires_grad_(False)
     ids = m.tensor([0, 2, 1, 3])
+    inference = m.inference_mode()
+    own |= {"counter": m.tensor(0), "norms": (m.nn.BatchNorm1d(8), m.nn.BatchNorm2d(3))}
+    own |= {"made": inference(lambda: m.zeros(4, 8))(), "inference": lambda write: inference(write)()}
     return own | {"mask": m.zeros(4, 8) > 0, "ids": ids, "s": m.tensor(1.0), "layer": layer, "layers": layers}

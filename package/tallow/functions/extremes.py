@@ -27,6 +27,8 @@ class Overloads(NamedTuple):
     pairwise: Op
 
     def __call__(self, input: Tensor, second: Any, keepdim: bool, other: Tensor | None) -> Any:
+        if type(second) is int and other is ABSENT:  # the usual dim
+            return self.along.call(input, second, keepdim)
         name = self.along.name.removesuffix("_along")
         if isinstance(second, Tensor) or other is not ABSENT:
             if second is not ABSENT and other is not ABSENT:

@@ -365,7 +365,8 @@ def _reshape_itself(input: Tensor, view: Tensor, name: str, undo: Op, *rest: Any
 
 def _reversed(input: Tensor) -> Tensor:
     """Return a view with all dims reversed."""
-    return apply(ops.permute, input, tuple(range(input.ndim))[::-1])
+    reversed_view: Tensor = ops.permute.call(input, tuple(range(input.ndim - 1, -1, -1)))
+    return reversed_view
 
 
 @public("tl Tensor")

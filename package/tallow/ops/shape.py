@@ -68,8 +68,10 @@ reshape.second(_as_before)
 
 def _view_value(input: Array, size: Ints) -> Array:
     value = input.reshape(size)
-    is_view = value.shape == size and shares_memory(value, input)
-    return value if is_view else view.function(input, size)[0]
+    owner = value.base
+    if (owner is input or (owner is not None and owner is input.base)) and value.shape == size:
+        return value
+    return view.function(input, size)[0]
 
 
 @op("", dtypes="keep", view=True, value=_view_value, batched="itself")

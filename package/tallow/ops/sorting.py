@@ -13,6 +13,7 @@ from tallow.errors import DimensionError, ShapeError
 from tallow.kernels.table import Limit
 from tallow.ops.axis_index import axis_of, on_axis, part, position, put, reversal, take
 from tallow.ops.checks import refuse_bool
+from tallow.ops.dims import normalize_dim
 from tallow.ops.table import Array, Result, op
 
 WORTH_KEYS = 1 << 10  # elements
@@ -118,7 +119,16 @@ def partial_order(x: Array, kth: int, axis: int) -> Array:
     return xp.argpartition(x, kth, axis=axis).astype(np.int64, copy=False)
 
 
-@op(result=return_types.sort, batched="dim")
+def _sort_value(input: Array, dim: int, descending: bool, stable: bool) -> Result:
+    if descending is not False or not 0 < input.ndim <= input.size < WORTH_KEYS:
+        return sort.function(input, dim, descending, stable)[0]
+    axis = normalize_dim(dim, input.ndim, "sort")
+    values = input.copy()
+    values.sort(axis, "stable")  # a fifth of the time of taking them by the indices
+    return values, input.argsort(axis, "stable").astype(np.int64, copy=False)
+
+
+@op(result=return_types.sort, value=_sort_value, limit=Limit("take_along"), batched="dim")
 def sort(input: Array, dim: int = -1, descending: bool = False, stable: bool = False) -> Result:
     """Sort the elements along `dim`, and return their indices. Equal elements always keep their order."""
     x, axis = axis_of(input, dim, "sort")

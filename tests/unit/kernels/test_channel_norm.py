@@ -25,6 +25,8 @@ EPS = 1e-3
 BATCH, GROUPS = 0, 2  # the axis that shares statistics
 CASES = [  # x, the split of its channels, which parts share statistics
     ((3, 4, 9), (3, 4), BATCH),
+    ((4, 6, 25, 7), (4, 6), BATCH),  # 4200 elements, which are computed as rows; fewer as columns
+    ((2, 3, 9, 80), (2, 3), BATCH),
     ((2, 6, 5, 7), (2, 6), BATCH),
     ((1, 2, 33), (1, 2), BATCH),
     ((2, 6, 5, 7), (2, 3, 2), GROUPS),

@@ -29,6 +29,7 @@ _column_affine = function("tl_column_affine_f32", None, *[POINTER] * 5, SIZE, SI
 _column_moments_backward = function("tl_column_moments_backward_f32", None, *[POINTER] * 10, *[SIZE] * 4, FLOAT)
 _column_affine_backward = function("tl_column_affine_backward_f32", None, *[POINTER] * 7, SIZE, SIZE)
 LINE = CACHE_LINE // ITEM  # floats: threads divide columns by them
+FEW = 1 << 12  # elements up to which a copy as columns takes less time than what rows share costs in Python
 LEAST = 8  # minimum positions of a channel; with fewer, NumPy's loops over all elements are faster than ours over rows
 
 
@@ -106,6 +107,9 @@ def channel_norm(
     """Compute tallow.ops.channel_normalization.channel_norm_array."""
     if _is_batch(x, channels, shared):
         return _norm_of_columns(x, weight, bias, eps)
+    if _is_for_columns(x, channels, shared):
+        y, mean, var = _norm_of_columns(_as_columns(x), weight, bias, eps)
+        return _as_rows(y, x.shape), mean, var
     rows = _Rows(x, channels, shared, weight, bias)
     x, y = contiguous(x), np.empty(x.shape, FLOAT32)
     means, spreads = rows.numbers(), rows.numbers()
@@ -130,6 +134,9 @@ def channel_norm_backward(
         raise ShapeError(f"channel_norm_backward: g {g.shape}, mean {mean.shape}, var {var.shape} for x {x.shape}")
     if _is_batch(x, channels, shared):
         return _norm_of_columns_backward(g, x, mean, var, weight, eps)
+    if _is_for_columns(x, channels, shared):
+        dx, dw, db = _norm_of_columns_backward(_as_columns(g), _as_columns(x), mean, var, weight, eps)
+        return _as_rows(dx, x.shape), dw, db
     rows = _Rows(x, channels, shared, weight)
     g, x, dx = contiguous(g), contiguous(x), np.empty(x.shape, FLOAT32)
     totals, along = rows.numbers(), rows.numbers()
@@ -140,6 +147,22 @@ def channel_norm_backward(
     by_x = rows.together(along * scale) * (-r * r / rows.count)
     rows(_affine_backward, dx, g, x, mean, r * scale, by_x, rows.together(totals * scale) * (-r / rows.count))
     return dx, rows.by_channel(along), rows.by_channel(totals)
+
+
+def _is_for_columns(x: Array, channels: Sizes, shared: int) -> bool:
+    """Return whether x is a small (N, C, ...), with statistics of each channel."""
+    return shared == 0 and 0 < x.size <= FEW and channels == x.shape[:2]
+
+
+def _as_columns(x: Array) -> Array:
+    """(N, C, ...) -> (N · positions, C)"""
+    count, n = x.shape[:2]
+    return x.reshape(count, n, -1).swapaxes(1, 2).reshape(-1, n)
+
+
+def _as_rows(columns: Array, shape: Sizes) -> Array:
+    """Undo `_as_columns`."""
+    return np.ascontiguousarray(columns.reshape(shape[0], -1, shape[1]).swapaxes(1, 2)).reshape(shape)
 
 
 def _norm_of_columns(x: Array, weight: Array | None, bias: Array | None, eps: float) -> tuple[Array, Array, Array]:

@@ -135,8 +135,14 @@ _CLASSES = {
     "encoders.text_classifier": ("TextClassifier",),
     "seq2seq.bart": ("BartConfig", "BartForConditionalGeneration"),
     "seq2seq.pair_heads": tuple(f"{name}{head}" for name, heads in PAIR_HEADS.items() for head in heads),
+    "seq2seq.m2m100": ("M2M100Config", "M2M100ForConditionalGeneration"),
     "seq2seq.marian": ("MarianConfig", "MarianMTModel"),
+    "seq2seq.mbart": ("MBartConfig", "MBartForConditionalGeneration"),
+    "seq2seq.pegasus": ("PegasusConfig", "PegasusForConditionalGeneration"),
     "seq2seq.t5": ("T5Config", "T5EncoderModel", "T5ForConditionalGeneration"),
+    "seq2seq.mt5": tuple(
+        name + part for name in ("MT5", "UMT5") for part in ("Config", "EncoderModel", "ForConditionalGeneration")
+    ),
     "vision.clip": (
         *("CLIPConfig", "CLIPModel"),
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),

@@ -10,6 +10,7 @@ ENCODERS = {name: name for name in ("Bert", "DistilBert", "ModernBert", "Roberta
 ENCODERS |= dict.fromkeys(("Camembert", "XLMRoberta"), "Roberta")
 ENCODERS |= {name: name for name in models.RELATIVES}
 HEADS = (*models.ENCODER_HEADS, models.CHOICE)
+WRITES = "ForConditionalGeneration"
 # Entry of `architectures` -> name of the class in tallow.models.
 ARCHITECTURES = {
     **{
@@ -23,7 +24,10 @@ ARCHITECTURES = {
     **{name + head: name + head for name, heads in models.PAIR_HEADS.items() for head in heads},
     **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
     **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
-    "BartForConditionalGeneration": "BartForConditionalGeneration",
+    **{
+        f"{name}ForConditionalGeneration": f"{name}ForConditionalGeneration"
+        for name in ("Bart", "M2M100", "MBart", "Pegasus")
+    },
     "BertForNextSentencePrediction": "BertForNextSentencePrediction",
     "BertForPreTraining": "BertForPreTraining",
     "BertLMHeadModel": "BertLMHeadModel",
@@ -34,8 +38,7 @@ ARCHITECTURES = {
     "Qwen3_5MoeForConditionalGeneration": "Qwen3_5Moe",
     "RWForCausalLM": "Falcon",
     "RobertaForCausalLM": "RobertaForCausalLM",
-    "T5EncoderModel": "T5EncoderModel",
-    "T5ForConditionalGeneration": "T5ForConditionalGeneration",
+    **{name + end: name + end for name in ("MT5", "T5", "UMT5") for end in ("EncoderModel", WRITES)},
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
     "WhisperForAudioClassification": "WhisperForAudioClassification",
     "WhisperForConditionalGeneration": "Whisper",
@@ -87,7 +90,9 @@ MODEL_TYPES = {
     "lfm2": "Lfm2ForCausalLM",
     "lfm2_moe": "Lfm2MoeForCausalLM",
     "llama": "LlamaForCausalLM",
+    "m2m_100": "M2M100ForConditionalGeneration",
     "marian": "MarianMTModel",
+    "mbart": "MBartForConditionalGeneration",
     "ministral": "MinistralForCausalLM",
     "ministral3": "Ministral3ForCausalLM",
     "mistral": "MistralForCausalLM",
@@ -95,6 +100,7 @@ MODEL_TYPES = {
     "mobilebert": "MobileBertModel",
     "modernbert": "ModernBertModel",
     "mpnet": "MPNetModel",
+    "mt5": "MT5ForConditionalGeneration",
     "nanochat": "NanoChatForCausalLM",
     "nomic_bert": "NomicBertModel",
     "olmo": "OlmoForCausalLM",
@@ -102,6 +108,7 @@ MODEL_TYPES = {
     "olmo3": "Olmo3ForCausalLM",
     "olmoe": "OlmoeForCausalLM",
     "opt": "OPTForCausalLM",
+    "pegasus": "PegasusForConditionalGeneration",
     "phi": "PhiForCausalLM",
     "phi3": "Phi3ForCausalLM",
     "qwen2": "Qwen2ForCausalLM",
@@ -119,6 +126,7 @@ MODEL_TYPES = {
     "stablelm": "StableLmForCausalLM",
     "starcoder2": "Starcoder2ForCausalLM",
     "t5": "T5ForConditionalGeneration",
+    "umt5": "UMT5ForConditionalGeneration",
     "vit": "ViTModel",
     "whisper": "WhisperForConditionalGeneration",
     "xlm-roberta": "XLMRobertaModel",

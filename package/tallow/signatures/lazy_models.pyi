@@ -136,9 +136,16 @@ from tallow.models.decoders.lfm2_moe import Lfm2MoeModel as Lfm2MoeModel
 from tallow.models.decoders.llama import Llama as Llama
 from tallow.models.decoders.llama_config import LlamaConfig as LlamaConfig
 from tallow.models.decoders.llama import LlamaModel as LlamaModel
+from tallow.models.seq2seq.m2m100 import M2M100Config as M2M100Config
+from tallow.models.seq2seq.m2m100 import M2M100ForConditionalGeneration as M2M100ForConditionalGeneration
+from tallow.models.seq2seq.mbart import MBartConfig as MBartConfig
+from tallow.models.seq2seq.mbart import MBartForConditionalGeneration as MBartForConditionalGeneration
 from tallow.models.encoders.mpnet import MPNetConfig as MPNetConfig
 from tallow.models.encoders.mpnet import MPNetPretrainedModel as _MPNetPretrainedModel
 from tallow.models.encoders.mpnet import MPNetModel as MPNetModel
+from tallow.models.seq2seq.mt5 import MT5Config as MT5Config
+from tallow.models.seq2seq.mt5 import MT5EncoderModel as MT5EncoderModel
+from tallow.models.seq2seq.mt5 import MT5ForConditionalGeneration as MT5ForConditionalGeneration
 from tallow.models.seq2seq.marian import MarianConfig as MarianConfig
 from tallow.models.seq2seq.marian import MarianMTModel as MarianMTModel
 from tallow.models.decoders.ministral import Ministral as Ministral
@@ -185,6 +192,8 @@ from tallow.models.decoders.olmo import OlmoModel as OlmoModel
 from tallow.models.decoders.olmoe import Olmoe as Olmoe
 from tallow.models.decoders.olmoe import OlmoeConfig as OlmoeConfig
 from tallow.models.decoders.olmoe import OlmoeModel as OlmoeModel
+from tallow.models.seq2seq.pegasus import PegasusConfig as PegasusConfig
+from tallow.models.seq2seq.pegasus import PegasusForConditionalGeneration as PegasusForConditionalGeneration
 from tallow.models.decoders.phi import Phi as Phi
 from tallow.models.decoders.phi3 import Phi3 as Phi3
 from tallow.models.decoders.phi3 import Phi3Config as Phi3Config
@@ -241,6 +250,9 @@ from tallow.models.seq2seq.pair_heads import T5ForQuestionAnswering as T5ForQues
 from tallow.models.seq2seq.pair_heads import T5ForSequenceClassification as T5ForSequenceClassification
 from tallow.models.seq2seq.pair_heads import T5ForTokenClassification as T5ForTokenClassification
 from tallow.models.encoders.text_classifier import TextClassifier as TextClassifier
+from tallow.models.seq2seq.mt5 import UMT5Config as UMT5Config
+from tallow.models.seq2seq.mt5 import UMT5EncoderModel as UMT5EncoderModel
+from tallow.models.seq2seq.mt5 import UMT5ForConditionalGeneration as UMT5ForConditionalGeneration
 from tallow.models.vision.vit import ViTConfig as ViTConfig
 from tallow.models.vision.vit import ViTForImageClassification as ViTForImageClassification
 from tallow.models.vision.vit import ViTModel as ViTModel
@@ -286,18 +298,22 @@ from tallow.models.vision import images as images
 from tallow.models.decoders import lfm2 as lfm2
 from tallow.models.decoders import lfm2_moe as lfm2_moe
 from tallow.models.decoders import llama as llama
+from tallow.models.seq2seq import m2m100 as m2m100
 from tallow.models.seq2seq import marian as marian
+from tallow.models.seq2seq import mbart as mbart
 from tallow.models.decoders import ministral as ministral
 from tallow.models.decoders import mistral as mistral
 from tallow.models.decoders import mixtral as mixtral
 from tallow.models.encoders import mobilebert as mobilebert
 from tallow.models.encoders import modernbert as modernbert
 from tallow.models.encoders import mpnet as mpnet
+from tallow.models.seq2seq import mt5 as mt5
 from tallow.models.decoders import nanochat as nanochat
 from tallow.models.decoders import olmo as olmo
 from tallow.models.decoders import olmoe as olmoe
 from tallow.models.decoders import opt as opt
 from tallow.models.seq2seq import pair_heads as pair_heads
+from tallow.models.seq2seq import pegasus as pegasus
 from tallow.models.decoders import phi as phi
 from tallow.models.decoders import phi3 as phi3
 from tallow.models.decoders import qwen as qwen
@@ -620,6 +636,10 @@ __all__ = [
     "LlamaForSequenceClassification",
     "LlamaForTokenClassification",
     "LlamaModel",
+    "M2M100Config",
+    "M2M100ForConditionalGeneration",
+    "MBartConfig",
+    "MBartForConditionalGeneration",
     "MPNetConfig",
     "MPNetForMaskedLM",
     "MPNetForMultipleChoice",
@@ -627,6 +647,9 @@ __all__ = [
     "MPNetForSequenceClassification",
     "MPNetForTokenClassification",
     "MPNetModel",
+    "MT5Config",
+    "MT5EncoderModel",
+    "MT5ForConditionalGeneration",
     "MarianConfig",
     "MarianMTModel",
     "Ministral",
@@ -695,6 +718,8 @@ __all__ = [
     "Olmoe",
     "OlmoeConfig",
     "OlmoeModel",
+    "PegasusConfig",
+    "PegasusForConditionalGeneration",
     "Phi",
     "Phi3",
     "Phi3Config",
@@ -781,6 +806,9 @@ __all__ = [
     "T5ForSequenceClassification",
     "T5ForTokenClassification",
     "TextClassifier",
+    "UMT5Config",
+    "UMT5EncoderModel",
+    "UMT5ForConditionalGeneration",
     "ViTConfig",
     "ViTForImageClassification",
     "ViTModel",
@@ -830,18 +858,22 @@ __all__ = [
     "lfm2",
     "lfm2_moe",
     "llama",
+    "m2m100",
     "marian",
+    "mbart",
     "ministral",
     "mistral",
     "mixtral",
     "mobilebert",
     "modernbert",
     "mpnet",
+    "mt5",
     "nanochat",
     "olmo",
     "olmoe",
     "opt",
     "pair_heads",
+    "pegasus",
     "phi",
     "phi3",
     "qwen",

@@ -29,6 +29,11 @@ NAMES: dict[str, str] = {
     "eurobert": "EuroBertConfig",
     "xlm-roberta-xl": "XLMRobertaXLConfig",
     "mobilebert": "MobileBertConfig",
+    "mbart": "MBartConfig",
+    "m2m_100": "M2M100Config",
+    "pegasus": "PegasusConfig",
+    "mt5": "MT5Config",
+    "umt5": "UMT5Config",
     "gpt2": "GPT2Config",
     "falcon": "FalconConfig",
     "lfm2": "Lfm2Config",
@@ -359,6 +364,41 @@ _SETTINGS["marian"] = _without(
     "vocab_size": 58101, "decoder_vocab_size": None, "decoder_start_token_id": 58100, "pad_token_id": 58100,
     "eos_token_id": 0, "bos_token_id": None, "forced_eos_token_id": 0, "share_encoder_decoder_embeddings": True,
 }
+_SETTINGS["mbart"] = _without(
+    _SETTINGS["bart"],
+    "id2label label2id",
+) | {
+    "decoder_start_token_id": None,
+}
+_SETTINGS["m2m_100"] = _without(
+    _SETTINGS["bart"],
+    "id2label label2id classifier_dropout forced_eos_token_id is_decoder",
+) | {
+    "vocab_size": 128112, "encoder_layerdrop": 0.05, "decoder_layerdrop": 0.05, "activation_function": "relu",
+    "attention_dropout": 0.1, "scale_embedding": True,
+}
+_SETTINGS["pegasus"] = _without(
+    _SETTINGS["bart"],
+    "id2label label2id classifier_dropout bos_token_id",
+) | {
+    "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1, "forced_eos_token_id": 1,
+}
+_SETTINGS["mt5"] = _without(
+    _SETTINGS["t5"],
+    "scale_decoder_outputs",
+) | {
+    "vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_decoder_layers": 8, "num_heads": 6,
+    "feed_forward_proj": "gated-gelu", "bos_token_id": None, "decoder_start_token_id": 0, "dense_act_fn":
+    "gelu_new", "is_gated_act": True,
+}
+_SETTINGS["umt5"] = _without(
+    _SETTINGS["t5"],
+    "scale_decoder_outputs",
+) | {
+    "vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_decoder_layers": 8, "num_heads": 6,
+    "feed_forward_proj": "gated-gelu", "decoder_start_token_id": 0, "dense_act_fn": "gelu_new", "is_gated_act":
+    True,
+}
 _SETTINGS["whisper"] = _without(
     _SETTINGS["bart"],
     "id2label label2id max_position_embeddings classifier_dropout forced_eos_token_id is_decoder",
@@ -443,6 +483,8 @@ _ALIASES: dict[str, dict[str, str]] = {
         "hidden_size": "d_model", "num_hidden_layers": "encoder_layers",
     },
 }
+_ALIASES |= dict.fromkeys(("m2m_100", "mbart", "pegasus"), _ALIASES["bart"])
+_ALIASES |= dict.fromkeys(("mt5", "umt5"), _ALIASES["t5"])
 # fmt: on
 
 DEFAULTS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {

@@ -14,6 +14,7 @@ import numpy as np
 from tallow import devices
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
+from tallow.models.seq2seq.mbart import wrapped
 from tallow.models.seq2seq.model import SourceDecoder, Sources, shift_right
 from tallow.nn.attention import key_mask
 from tallow.nn.cache import KVCache
@@ -148,11 +149,11 @@ class Seq2SeqForward:
         """Return the decoder's arguments, its input made of the labels where there is none."""
         if decoder.ids is not None or decoder.embeds is not None:
             return decoder
-        start, pad = self._start_id(), self.config.pad_token_id
         if labels is not None:
-            return decoder._replace(ids=shift_right(labels, start, pad))
-        if (self.copies_source or self.config.model_type == "bart") and ids is not None:  # BART does in its training
-            return decoder._replace(ids=shift_right(ids, start, pad))
+            return decoder._replace(ids=self.prepare_decoder_input_ids_from_labels(labels))
+        copies = self.copies_source or self.config.model_type in ("bart", "mbart")  # they do in their training
+        if copies and ids is not None:
+            return decoder._replace(ids=self.prepare_decoder_input_ids_from_labels(ids))
         raise ArgumentError(
             f"{type(self).__name__}: neither decoder_input_ids nor labels", hint="pass the texts, or labels to train"
         )
@@ -163,6 +164,8 @@ class Seq2SeqForward:
 
     def prepare_decoder_input_ids_from_labels(self, labels: Tensor) -> Tensor:
         """Return the decoder's input for labels (B, T): the start, then the labels without the last."""
+        if self.config.model_type == "mbart":
+            return wrapped(labels, self.config.pad_token_id)
         return shift_right(labels, self._start_id(), self.config.pad_token_id)
 
     def _finish(self, options: Options, hidden: Tensor, states: dict[str, Any], labels: Tensor | None) -> Any:

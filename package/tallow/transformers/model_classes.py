@@ -116,7 +116,7 @@ def _forward_of(name: str, core: type[PretrainedModel]) -> type:
         return _by_end(name, _DECODERS)
     if core.__module__.startswith("tallow.models.vision"):
         return _by_end(name, _IMAGES)
-    return encoders.T5EncoderForward if name.startswith("T5") else _by_end(name, _ENCODERS)
+    return encoders.T5EncoderForward if name.endswith("T5EncoderModel") else _by_end(name, _ENCODERS)
 
 
 def _of_family(name: str, core: type[PretrainedModel], kinds: tuple[type, type, type]) -> type:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tallow.models.architectures import ARCHITECTURES
+from tallow.models.architectures import ARCHITECTURES, WRITES
 
 # Names of transformers whose class of `tallow.models` is that of another architecture: the whole model, of which
 # `forward` leaves out the head.
 WITHOUT_HEAD = {
     "BartModel": "BartForConditionalGeneration",
     "MarianModel": "MarianMTModel",
-    "T5Model": "T5ForConditionalGeneration",
+    **{f"{name}Model": name + WRITES for name in ("M2M100", "MBart", "MT5", "Pegasus", "T5", "UMT5")},
     "WhisperModel": "WhisperForConditionalGeneration",
 }
 NAMES = tuple(dict.fromkeys((*ARCHITECTURES, *WITHOUT_HEAD)))
@@ -34,11 +34,11 @@ HEADS = {
 }
 # The model types of a task, where the end of a name does not tell.
 ONLY = {
-    "AutoModelForSeq2SeqLM": ("bart", "marian", "t5"),
+    "AutoModelForSeq2SeqLM": ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "umt5"),
     "AutoModelForSpeechSeq2Seq": ("whisper",),
     "AutoModelForZeroShotImageClassification": ("clip",),
     "AutoModelForTextEncoding": (
         *("albert", "bert", "deberta-v2", "distilbert", "electra", "mobilebert", "roberta"),
-        *("xlm-roberta", "xlm-roberta-xl", "t5"),
+        *("xlm-roberta", "xlm-roberta-xl", "mt5", "t5", "umt5"),
     ),
 }

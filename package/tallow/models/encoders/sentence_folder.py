@@ -36,7 +36,7 @@ _ENCODERS = {name: f"{name}Model" for name in ENCODERS.values()}
 _TRANSFORMERS = {
     **_ENCODERS,
     **{name: name + heads[0] for name, heads in models.DECODER_HEADS.items()},
-    "T5": "T5EncoderModel",
+    **{name: f"{name}EncoderModel" for name in ("MT5", "T5", "UMT5")},
 }
 
 

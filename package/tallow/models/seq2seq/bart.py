@@ -10,7 +10,7 @@ Source:  Lewis et al. 2019, arXiv:1910.13461; names as in transformers' `modelin
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from tallow.core.apply import apply
 from tallow.core.creation import arange, from_numpy, zeros
 from tallow.core.tensor import Tensor, wrap
 from tallow.dtypes import float32, float64
+from tallow.errors import CheckpointError
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape
 from tallow.models.pretrained import PretrainedModel, check_length
@@ -40,6 +41,7 @@ from tallow.ops.joining import cat
 from tallow.tape.modes import is_exporting
 
 OFFSET = 2  # the first rows of the learned positions are not used
+ROUNDING = 0.01  # of positions that a checkpoint repeats, in bfloat16 at the most
 LONGEST_PERIOD = 10000  # of the sinusoids, in positions, over 2π
 
 
@@ -50,7 +52,10 @@ class BartConfig(Seq2SeqConfig):
     Attributes:
         max_position_embeddings: the most tokens of a source, and of a text.
         scale_embedding: multiply token embeddings by √D.
-        fixed_positions: positions are sinusoids, without a norm.
+        fixed_positions: positions are sinusoids, not weights.
+        normalizes_positions: embeddings with positions are normalised.
+        normalizes_input: parts of layers normalize their input, not their output, and a norm follows the layers.
+        counts_text: the positions of a source count its text only, wherever the padding is.
         share_encoder_decoder_embeddings: the encoder and the decoder have one vocabulary, and one embedding.
     """
 
@@ -74,6 +79,9 @@ class BartConfig(Seq2SeqConfig):
 
     share_encoder_decoder_embeddings: ClassVar[bool] = True
     fixed_positions: ClassVar[bool] = False
+    normalizes_positions: ClassVar[bool] = True
+    normalizes_input: ClassVar[bool] = False
+    counts_text: ClassVar[bool] = False
     model_types: ClassVar[tuple[str, ...]] = ("bart",)
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
     computed: ClassVar = {
@@ -99,9 +107,29 @@ class BartConfig(Seq2SeqConfig):
         activation_named(self.activation_function)
         self.check_heads("d_model", "encoder_attention_heads", "decoder_attention_heads")
 
+    def sinusoids(self, length: int) -> npt.NDArray[np.float32]:
+        """Return the fixed positions of the first `length` tokens, (length, D)."""
+        return sinusoids(length, self.d_model)
 
-class BartEncoderLayer(CrossLayer):
-    """Self-attention and feed-forward, each added to its input and normalised."""
+    def computed_sinusoids(self, start: int, end: int) -> Tensor:
+        """Return rows of `sinusoids`, computed by ops, for an exported graph: it has to know no length."""
+        return _computed_sinusoids(start, end, self.d_model)
+
+
+class BartLayer(CrossLayer):
+    """The base of both kinds of layers."""
+
+    def __init__(self, config: BartConfig, inner: int, device: Any, dtype: Any) -> None:
+        super().__init__(config, inner, device, dtype)
+        self.normalizes_input = config.normalizes_input
+
+    def add(self, x_BTD: Tensor, norm: LayerNorm, part: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return x plus a part of the layer, with the norm before the part or after the sum."""
+        return x_BTD + part(norm(x_BTD)) if self.normalizes_input else norm(x_BTD + part(x_BTD))
+
+
+class BartEncoderLayer(BartLayer):
+    """Self-attention and feed-forward, each added to its input, with a norm."""
 
     def __init__(self, config: BartConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, config.encoder_ffn_dim, device, dtype)
@@ -109,12 +137,12 @@ class BartEncoderLayer(CrossLayer):
         self.self_attn = EncoderAttention(*sizes)
 
     def forward(self, x_ASD: Tensor, mask: Tensor | None) -> Tensor:
-        x_ASD = self.self_attn_layer_norm(x_ASD + self.dropout(self.self_attn(x_ASD, mask)))
-        return self.final_layer_norm(x_ASD + self.inner(x_ASD))
+        x_ASD = self.add(x_ASD, self.self_attn_layer_norm, lambda x: self.dropout(self.self_attn(x, mask)))
+        return self.add(x_ASD, self.final_layer_norm, self.inner)
 
 
-class BartDecoderLayer(CrossLayer):
-    """Self-attention, cross-attention and feed-forward, each added to its input and normalised."""
+class BartDecoderLayer(BartLayer):
+    """Self-attention, cross-attention and feed-forward, each added to its input, with a norm."""
 
     def __init__(self, config: BartConfig, device: Any, dtype: Any) -> None:
         super().__init__(config, config.decoder_ffn_dim, device, dtype)
@@ -124,10 +152,10 @@ class BartDecoderLayer(CrossLayer):
         self.encoder_attn_layer_norm = LayerNorm(config.d_model, device=device, dtype=dtype)
 
     def forward(self, x_BTD: Tensor, layer: int, sources: Sources, cache: KVCache | None) -> Tensor:
-        x_BTD = self.self_attn_layer_norm(x_BTD + self.dropout(self.self_attn(x_BTD, layer, cache)))
-        mixed_BTD = self.encoder_attn(x_BTD, sources.layers[layer], sources.mask)
-        x_BTD = self.encoder_attn_layer_norm(x_BTD + self.dropout(mixed_BTD))
-        return self.final_layer_norm(x_BTD + self.inner(x_BTD))
+        seen, mask = sources.layers[layer], sources.mask
+        x_BTD = self.add(x_BTD, self.self_attn_layer_norm, lambda x: self.dropout(self.self_attn(x, layer, cache)))
+        x_BTD = self.add(x_BTD, self.encoder_attn_layer_norm, lambda x: self.dropout(self.encoder_attn(x, seen, mask)))
+        return self.add(x_BTD, self.final_layer_norm, self.inner)
 
 
 @lru_cache(4)
@@ -158,34 +186,49 @@ class BartStack(Module):
         super().__init__()
         self.embed_tokens: Embedding | None = None
         self.embed_positions: Embedding | None = None
+        self.config = config
+        width, factory = config.d_model, {"device": device, "dtype": dtype}
         if not config.fixed_positions:
-            positions, width = config.max_position_embeddings + OFFSET, config.d_model
-            self.embed_positions = Embedding(positions, width, device=device, dtype=dtype)
-            self.layernorm_embedding = LayerNorm(width, device=device, dtype=dtype)
+            self.embed_positions = Embedding(config.max_position_embeddings + OFFSET, width, **factory)
+        self.layernorm_embedding = LayerNorm(width, **factory) if config.normalizes_positions else None
+        self.layer_norm = LayerNorm(width, **factory) if config.normalizes_input else None
         self.layers = ModuleList(layers)
         self.dropout = Dropout(config.dropout)
 
-    def embed(self, x_BTD: Tensor, start: int) -> Tensor:
-        """Return embeddings of tokens with those of their positions, which begin at `start`."""
-        length, width = x_BTD.shape[1:]
-        end = start + length
-        if self.embed_positions is None and is_exporting():
-            return self.dropout(x_BTD + _computed_sinusoids(start, end, width).to(x_BTD.device, x_BTD.dtype))
-        if self.embed_positions is None:
-            positions_TD = sinusoids(1 << end.bit_length(), width)[start:end]
-            return self.dropout(x_BTD + wrap(devices.move(positions_TD, x_BTD.device)).to(x_BTD.dtype))
-        x_BTD = x_BTD + self.embed_positions.weight[start + OFFSET : end + OFFSET]
-        return self.dropout(self.layernorm_embedding(x_BTD))
+    def embed(self, x_BTD: Tensor, start: int, mask: Tensor | None = None) -> Tensor:
+        """Return embeddings of tokens with those of their positions, which begin at `start`.
+
+        Args:    mask: of keys, where positions count text only
+        """
+        x_BTD = x_BTD + self.positions(x_BTD, start, mask)
+        return self.dropout(x_BTD if self.layernorm_embedding is None else self.layernorm_embedding(x_BTD))
+
+    def positions(self, x_BTD: Tensor, start: int, mask: Tensor | None) -> Tensor:
+        """Return the embeddings of positions, (T, D) or (B, T, D)."""
+        end = start + x_BTD.shape[1]
+        if self.embed_positions is not None:
+            return self.embed_positions.weight[start + OFFSET : end + OFFSET]
+        if is_exporting():
+            return self.config.computed_sinusoids(start, end).to(x_BTD.device, x_BTD.dtype)
+        table = wrap(devices.move(self.config.sinusoids(1 << end.bit_length()), x_BTD.device)).to(x_BTD.dtype)
+        if mask is None or not self.config.counts_text:
+            return table[start:end]
+        seen_BT = mask[:, 0, 0]
+        return table[(seen_BT.cumsum(1) - 1).clamp(min=0)] * seen_BT.unsqueeze(-1)
+
+    def finish(self, x_BTD: Tensor) -> Tensor:
+        """Return the output of the layers, normalised if the stack has a norm."""
+        return x_BTD if self.layer_norm is None else self.layer_norm(x_BTD)
 
 
 class BartEncoder(BartStack):
     """The encoder."""
 
     def forward(self, x_ASD: Tensor, mask: Tensor | None) -> Tensor:
-        x_ASD = self.embed(x_ASD, 0)
+        x_ASD = self.embed(x_ASD, 0, mask)
         for layer in self.layers:
             x_ASD = layer(x_ASD, mask)
-        return x_ASD
+        return self.finish(x_ASD)
 
 
 class BartDecoder(BartStack):
@@ -198,7 +241,7 @@ class BartDecoder(BartStack):
             x_BTD = layer(x_BTD, i, sources, cache)
         if cache is not None:
             cache.advance(length)
-        return x_BTD
+        return self.finish(x_BTD)
 
 
 class BartModel(Module):
@@ -310,11 +353,26 @@ class BartForConditionalGeneration(BartPretrainedModel, Seq2SeqLM):
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
         adapted = dict(state)
+        if self.config.fixed_positions:
+            self._drop_positions(adapted)
         names = ("model.shared.weight", "model.decoder.embed_tokens.weight")
         tables = [adapted[name] for name in names if name in adapted]
         if tables and "final_logits_bias" not in adapted:  # a checkpoint without a head has none
             adapted["final_logits_bias"] = zeros(1, self.config.text_vocab_size, dtype=tables[0].dtype)
         return adapted
+
+    def _drop_positions(self, state: dict[str, Any]) -> None:
+        """Remove positions that are computed, in place.  Raises: CheckpointError for others"""
+        for part in ("model.encoder", "model.decoder", "encoder", "decoder"):  # in a file without a head too
+            for name in (f"{part}.embed_positions.weight", f"{part}.embed_positions.weights"):
+                if (positions := state.pop(name, None)) is None:
+                    continue
+                computed = self.config.sinusoids(self.config.max_position_embeddings)
+                table = positions.float().cpu().array[-len(computed) :]
+                if table.shape != computed.shape or not np.allclose(table, computed, atol=ROUNDING):
+                    raise CheckpointError(
+                        f"{name} are not the sinusoids that the model has", hint="the model has no learned positions"
+                    )
 
     @property
     def tied_weights(self) -> Mapping[str, str]:

@@ -7,16 +7,10 @@ Source:  Junczys-Dowmunt et al. 2018, arXiv:1804.00344; names as in transformers
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-
-from tallow.errors import CheckpointError
-from tallow.models.seq2seq.bart import BartConfig, BartForConditionalGeneration, sinusoids
-
-ROUNDING = 0.01  # of positions that a checkpoint repeats, in bfloat16 at the most
+from tallow.models.seq2seq.bart import BartConfig, BartForConditionalGeneration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +28,7 @@ class MarianConfig(BartConfig):
     eos_token_id: tuple[int, ...] = (0,)
 
     fixed_positions = True
+    normalizes_positions = False
     model_types: ClassVar[tuple[str, ...]] = ("marian",)
     computed: ClassVar = {
         **BartConfig.computed,
@@ -61,16 +56,3 @@ class MarianMTModel(BartForConditionalGeneration):
     """
 
     config_class = MarianConfig
-
-    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        adapted = super().adapt(state)
-        for part in ("model.encoder", "model.decoder", "encoder", "decoder"):  # in a file without a head too
-            name = f"{part}.embed_positions.weight"
-            if (positions := adapted.pop(name, None)) is not None:
-                computed = sinusoids(self.config.max_position_embeddings, self.config.d_model)
-                table = positions.float().cpu().array
-                if table.shape != computed.shape or not np.allclose(table, computed, atol=ROUNDING):
-                    raise CheckpointError(
-                        f"{name} are not the sinusoids that a Marian has", hint="the model has no learned positions"
-                    )
-        return adapted

@@ -66,6 +66,7 @@ class T5Config(Seq2SeqConfig):
     scale_decoder_outputs: bool | None = None
     initializer_factor: float = 1.0
 
+    shares_bias: ClassVar[bool] = True  # the first layer's bias is that of all
     model_types: ClassVar[tuple[str, ...]] = ("t5",)
     layer_counts: ClassVar[tuple[str, ...]] = ("num_layers", "num_decoder_layers")
     computed: ClassVar = {"is_encoder_decoder": (True, False)}  # False in folders of T5EncoderModel
@@ -172,7 +173,7 @@ class T5Block(Module):
     def __init__(self, config: T5Config, index: int, device: Any, dtype: Any, *, crosses: bool) -> None:
         super().__init__()
         parts: list[tuple[str, Module]] = [
-            ("SelfAttention", T5Attention(config, device, dtype, has_bias=index == 0)),
+            ("SelfAttention", T5Attention(config, device, dtype, has_bias=index == 0 or not config.shares_bias)),
             ("DenseReluDense", T5FeedForward(config, device, dtype)),
         ]
         if crosses:
@@ -206,6 +207,7 @@ class T5Stack(Module):
         if ("decoder" if is_decoder else "encoder") in config.own_tables:
             self.embed_tokens = Embedding(config.vocab_size, config.d_model, device=device, dtype=dtype)
         self.longest = config.relative_attention_max_distance
+        self.shares_bias = config.shares_bias
         self.block = ModuleList(T5Block(config, i, device, dtype, crosses=is_decoder) for i in range(layers))
         self.final_layer_norm = RMSNorm(config.d_model, config.layer_norm_epsilon, device=device, dtype=dtype)
         self.dropout = Dropout(config.dropout_rate)
@@ -225,19 +227,21 @@ class T5Stack(Module):
             cache: a decoder's; the positions follow those in it, and are appended to it.
         """
         length = x_BTD.shape[1]
-        bias = self.bias(length, length if cache is None else cache.length + length)
-        if mask is not None:
-            bias = bias + where(mask, 0.0, -math.inf).to(bias.dtype)
+        keys = length if cache is None else cache.length + length
         x_BTD = self.dropout(x_BTD)
-        for block in self.block:
+        for i, block in enumerate(self.block):
+            if i == 0 or not self.shares_bias:
+                bias = self.bias(i, length, keys)
+                if mask is not None:
+                    bias = bias + where(mask, 0.0, -math.inf).to(bias.dtype)
             x_BTD = block(x_BTD, bias, sources, cache)
         if cache is not None:
             cache.advance(length)
         return self.dropout(self.final_layer_norm(x_BTD))
 
-    def bias(self, queries: int, keys: int) -> Tensor:
+    def bias(self, layer: int, queries: int, keys: int) -> Tensor:
         """Return what is added to the scores (1, H, T, S) of the last `queries` of `keys` positions."""
-        table = self.block[0].layer[0].part.relative_attention_bias
+        table = self.block[layer].layer[0].part.relative_attention_bias
         return bucket_bias(table, queries, keys, bidirectional=not self.is_decoder, longest=self.longest)
 
 

@@ -18,43 +18,17 @@ import tallow as tl
 from tallow import nn
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, HubError
 from tallow.hub import local_file, local_settings
-from tallow.io.model_folder import has_weights
-from tallow.models.config import CONFIG, read_entries
 from tallow.onnx.loading import OnnxModule, load
+from tallow.optimum.folders import FILES, any_config
 from tallow.transformers import modeling_outputs as results
-from tallow.transformers.configuration import AutoConfig, PreTrainedConfig
-from tallow.transformers.configuration_defaults import DEFAULTS
 from tallow.transformers.without_effect import Neutral, effective
 
-FOLDER = "onnx"
-FILES = (f"{FOLDER}/model.onnx", "model.onnx", f"{FOLDER}/model_quantized.onnx", "model_quantized.onnx")
 # What chooses among the engines of ONNX Runtime; there is one here.
 NEUTRAL: Neutral = {
     "provider": (None, "CPUExecutionProvider"),
     "export": (None, False),
     **dict.fromkeys(("session_options", "provider_options", "use_io_binding", "trust_remote_code"), (None, False)),
 }
-
-
-def onnx_file(folder: str | PathLike[str]) -> Path | None:
-    """Return the ONNX file of a folder that has no weights of another kind; None if there is none."""
-    path = Path(folder)
-    if not path.is_dir() or has_weights(path):
-        return None
-    return next((path / file for file in FILES if (path / file).is_file()), None)
-
-
-def any_config(folder: str | PathLike[str]) -> Any:
-    """Return the config of a folder, also of an architecture that tallow has no file for: its entries as they are.
-
-    Raises:  CheckpointError
-    """
-    entries = read_entries(Path(folder) / CONFIG)
-    if entries.get("model_type") in DEFAULTS:
-        return AutoConfig.from_pretrained(Path(folder))
-    made = PreTrainedConfig(**entries)
-    made.model_type = str(entries.get("model_type", ""))  # type: ignore[misc]  # of this object alone
-    return made
 
 
 class ORTModel(nn.Module):

@@ -9,10 +9,9 @@ from typing import Any
 from tallow.errors import ArgumentError, CheckpointError, HubError, TallowWarning, UnsupportedError, warn
 from tallow.hub import local_settings
 from tallow.lazy_names import import_name
-from tallow.optimum.onnxruntime import BY_AUTO, any_config, onnx_file
+from tallow.optimum.folders import any_config, onnx_file
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.model_names import HEADS
-from tallow.transformers.pipelines import built_in
 from tallow.transformers.pipelines.tasks import TASKS, Task, task_named, task_of
 from tallow.transformers.without_effect import Neutral, effective
 
@@ -90,7 +89,7 @@ def pipeline(
         "image_processor": image_processor,
     }
     if model is None:
-        model, own = built_in.load(name, TASKS[name])
+        model, own = import_name("tallow.transformers.pipelines.built_in:load")(name, TASKS[name])
         parts |= own
     elif source is not None:
         if device_map is not None:
@@ -160,18 +159,24 @@ def loaded(auto: str, source: str, options: dict[str, Any]) -> Any:
     return import_name(f"tallow.transformers:{auto}").from_pretrained(source, **options)
 
 
+def onnx_classes() -> dict[str, Any]:
+    """Return the classes of models in ONNX files, which are imported at their first use."""
+    found: dict[str, Any] = import_name("tallow.optimum.onnxruntime:BY_AUTO")
+    return found
+
+
 def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) -> Any:
     """Return the model of a task, by the first of its classes that can load it.  Raises: as `from_pretrained`"""
     *others, last = task.models
     if is_onnx_alone(task):
-        return BY_AUTO[last].from_pretrained(source, config=config, **options)
+        return onnx_classes()[last].from_pretrained(source, config=config, **options)
     if (file := onnx_file(source)) is not None:
-        if last not in BY_AUTO:
+        if last not in onnx_classes():
             raise UnsupportedError(
                 f"{source} has a model in ONNX only, which {last} does not load", hint="load weights"
             )
         name = file.relative_to(source).as_posix()
-        return BY_AUTO[last].from_pretrained(source, config=config, file_name=name, **options)
+        return onnx_classes()[last].from_pretrained(source, config=config, file_name=name, **options)
     for auto in others:
         try:
             return loaded(auto, source, {"config": config, **options})
@@ -180,10 +185,10 @@ def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) 
     try:
         return loaded(last, source, {"config": config, **options})
     except HubError as error:  # it may be a repository for transformers.js, without other weights
-        if last not in BY_AUTO or Path(source).exists():
+        if last not in onnx_classes() or Path(source).exists():
             raise
         try:
-            return BY_AUTO[last].from_pretrained(source, config=config, **options)
+            return onnx_classes()[last].from_pretrained(source, config=config, **options)
         except HubError:
             raise error from None
 

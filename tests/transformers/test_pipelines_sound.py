@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.transformers.both import both
+from tests.transformers.folders import Folders
 
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.transformers.pipelines.transcripts import Part, Tokens, Transcript, joined
@@ -106,3 +109,17 @@ def test_only_whisper_hears() -> None:
 
     with pytest.raises(UnsupportedError, match="choose a Whisper"):
         AutomaticSpeechRecognitionPipeline(SimpleNamespace(config=SimpleNamespace(model_type="bert")))
+
+
+def test_sounds_are_labelled_as_in_transformers(folders: Folders) -> None:
+    names = {0: "hum", 1: "buzz", 2: "click"}
+    folder = folders("WhisperForAudioClassification", id2label=names, label2id={name: i for i, name in names.items()})
+    sound = np.sin(np.arange(8000, dtype=np.float32) / 9)
+
+    def program(tf: Any, torch: Any) -> Any:
+        extractor = tf.WhisperFeatureExtractor(chunk_length=1)
+        pipe = tf.pipeline("audio-classification", model=folder, feature_extractor=extractor, device=-1)
+        again = pipe({"raw": sound, "sampling_rate": 16000}, top_k=2, function_to_apply="sigmoid")
+        return [pipe(sound), again, pipe([sound, sound[:4000]], top_k=1)]
+
+    both(program)

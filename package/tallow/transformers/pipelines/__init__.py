@@ -21,6 +21,7 @@ _FILES = {
     "images": ("ImageClassificationPipeline", "ImageFeatureExtractionPipeline", "ZeroShotImageClassificationPipeline"),
     "pictures": ("DepthEstimationPipeline", "ImageSegmentationPipeline", "ObjectDetectionPipeline"),
     "question_answering": ("QuestionAnsweringPipeline",),
+    "sounds": ("AudioClassificationPipeline",),
     "speech_recognition": ("AutomaticSpeechRecognitionPipeline",),
     "text_classification": ("TextClassificationPipeline", "ZeroShotClassificationPipeline"),
     "text_generation": ("TextGenerationPipeline",),

@@ -24,6 +24,12 @@ class Task(NamedTuple):
 
 
 TASKS = {
+    "audio-classification": Task(
+        "AudioClassificationPipeline",
+        ("AutoModelForAudioClassification",),
+        ("ForAudioClassification",),
+        "sanchit-gandhi/whisper-medium-fleurs-lang-id",
+    ),
     "automatic-speech-recognition": Task(
         "AutomaticSpeechRecognitionPipeline",
         ("AutoModelForSpeechSeq2Seq",),
@@ -108,7 +114,7 @@ TASKS = {
 ALIASES = {"ner": "token-classification", "sentiment-analysis": "text-classification"}
 # Tasks of transformers whose models tallow does not have.
 ELSEWHERE = frozenset(
-    {"any-to-any", "audio-classification", "decision", "document-question-answering"}
+    {"any-to-any", "decision", "document-question-answering"}
     | {"image-text-to-text", "image-to-image", "image-to-text", "keypoint-matching"}
     | {"mask-generation", "table-question-answering", "text-to-audio", "text-to-speech"}
     | {"video-classification", "visual-question-answering", "vqa", "zero-shot-audio-classification"}

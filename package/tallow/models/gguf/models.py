@@ -26,7 +26,8 @@ from tallow.kernels.quantized.block_matrix import HALF_FORMATS, BlockMatrix
 from tallow.kernels.quantized.gguf_blocks import FORMATS
 from tallow.models import loading
 from tallow.models.causal_lm import CausalLM
-from tallow.models.gguf.config import Design, design_of
+from tallow.models.gguf.config import design_of
+from tallow.models.gguf.metadata import Design
 from tallow.models.gguf.names import LAYER, SETTINGS, of_experts, rows_by_group
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn.block_layers import has_kernel, multiplies_blocks

@@ -74,7 +74,7 @@ def _delta(architecture: str, inner: Mapping[str, str], fields: Mapping[str, str
     return llama_names(
         architecture,
         inner,
-        fields=fields | _DELTA_FIELDS,
+        fields={**fields, **_DELTA_FIELDS},
         norm_offset=1.0,
         plain_norms=frozenset({"linear_attn.norm"}),
         parameters={"linear_attn.A_log": "ssm_a", "linear_attn.dt_bias": "ssm_dt.bias"},

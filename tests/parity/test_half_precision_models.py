@@ -29,7 +29,7 @@ TEXTS = 24  # outputs per text have only a few elements each
 LANGUAGE_MODELS = (
     *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "gemma3"),
     *("phi3, a part of each head", "falcon 7b", "falcon 40b", "falcon rw"),
-    *("lfm2", "qwen3.5"),
+    *("lfm2", "qwen3.5", "mamba", "mamba2"),
     *("bart", "marian"),
 )
 VARIANTS = (

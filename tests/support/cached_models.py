@@ -12,6 +12,8 @@ from tallow.models.decoders.falcon import Falcon, FalconConfig
 from tallow.models.decoders.gpt2 import GPT2, GPT2Config
 from tallow.models.decoders.lfm2 import Lfm2, Lfm2Config
 from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.models.decoders.mamba import Mamba, MambaConfig
+from tallow.models.decoders.mamba2 import Mamba2, Mamba2Config
 from tallow.models.decoders.mistral import Mistral, MistralConfig
 from tallow.models.decoders.qwen3_5 import Qwen3_5, Qwen3_5Config
 
@@ -49,12 +51,17 @@ def make(kind: str) -> Any:
         sizes = LLAMA | {"num_hidden_layers": 3, "linear_num_key_heads": 2, "linear_num_value_heads": 4}
         sizes |= {"linear_key_head_dim": 8, "linear_value_head_dim": 6, "rms_norm_eps": 1e-3, "head_dim": 8}
         return Qwen3_5(Qwen3_5Config(**sizes, layer_types=layers)).eval()
+    states = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "initializer_range": 0.3}
+    if kind == "mamba":
+        return Mamba(MambaConfig(**states, state_size=5, time_step_rank=3, use_bias=True)).eval()
+    if kind == "mamba2":
+        return Mamba2(Mamba2Config(**states, state_size=5, num_heads=6, head_dim=8, n_groups=2)).eval()
     alibi = kind == "alibi"
     return Falcon(FalconConfig(**FALCON, alibi=alibi, multi_query=not alibi)).eval()
 
 
 ATTENTION = ("llama", "mistral", "gpt2", "rotary falcon", "alibi")
-STATES = ("lfm2", "qwen3.5")
+STATES = ("lfm2", "qwen3.5", "mamba", "mamba2")
 KINDS = ATTENTION + STATES
 
 

@@ -121,6 +121,16 @@ GEMMA4 = {
 }
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24}
+MAMBA_SIZES = {
+    "vocab_size": VOCAB,
+    "hidden_size": 32,
+    "state_size": 6,
+    "num_hidden_layers": 3,
+    "initializer_range": 0.2,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+    "pad_token_id": None,
+}
 DELTA = {
     "rms_norm_eps": 1e-3,  # the norm of an output that is close to zero magnifies how sums are rounded
     "head_dim": 16,
@@ -222,6 +232,12 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | {"shared_expert_intermediate_size": 20, "linear_num_value_heads": 2, "linear_key_head_dim": 12}
         | {"layer_types": ["full_attention", "linear_attention", "linear_attention"]},
     ),
+    "mamba": ("MambaForCausalLM", MAMBA_SIZES),
+    "mamba, biases": (
+        "MambaForCausalLM",
+        MAMBA_SIZES | {"use_bias": True, "use_conv_bias": False, "time_step_rank": 5, "expand": 3, "conv_kernel": 3},
+    ),
+    "mamba2": ("Mamba2ForCausalLM", MAMBA_SIZES | {"num_heads": 8, "head_dim": 8, "n_groups": 2, "chunk_size": 16}),
     "lfm2, biases": (
         "Lfm2ForCausalLM",
         LLAMA_SIZES

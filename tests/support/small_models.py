@@ -20,6 +20,7 @@ EXPERTS = {"num_experts": 3, "num_experts_per_tok": 2}
 ONE = {"moe_intermediate_size": 6, "mlp_only_layers": [0]}  # one of two layers with experts
 DELTA = {"head_dim": 8, "layer_types": ["linear_attention", "full_attention"], "linear_num_key_heads": 1}
 DELTA |= {"linear_num_value_heads": 2, "linear_key_head_dim": 4, "linear_value_head_dim": 6}
+MAMBA = {"vocab_size": 20, "hidden_size": 8, "state_size": 4, "num_hidden_layers": 2, "eos_token_id": [2]}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
@@ -49,6 +50,8 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Qwen3_5": DECODER | DELTA | {"model_type": "qwen3_5_text"},
     "Qwen3_5Moe": {name: value for name, value in (DECODER | EXPERTS | DELTA).items() if name != "intermediate_size"}
     | {"model_type": "qwen3_5_moe_text", "shared_expert_intermediate_size": 6, "moe_intermediate_size": 6},
+    "Mamba": MAMBA | {"model_type": "mamba", "time_step_rank": 3},
+    "Mamba2": MAMBA | {"model_type": "mamba2", "num_heads": 4, "head_dim": 4, "n_groups": 2},
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},

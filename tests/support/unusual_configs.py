@@ -19,6 +19,7 @@ from support.model_pairs import (
     GPT2_SIZES,
     LLAMA_SIZES,
     LONGROPE,
+    MAMBA_SIZES,
     MODERNBERT_SIZES,
 )
 
@@ -52,6 +53,8 @@ SIZES = {
     "ModernBert": MODERNBERT_SIZES,
     "Olmoe": LLAMA_SIZES | EXPERTS,
     **dict.fromkeys(("Qwen2Moe", "Qwen3Moe"), LLAMA_SIZES | EXPERTS | {"moe_intermediate_size": 24}),
+    "Mamba": MAMBA_SIZES,
+    "Mamba2": MAMBA_SIZES | {"num_heads": 8, "head_dim": 8, "n_groups": 2},
     "Qwen3_5": LLAMA_SIZES | DELTA | HYBRID,
     **dict.fromkeys(("Qwen3Next", "Qwen3_5Moe"), LLAMA_SIZES | EXPERTS | DELTA | HYBRID),
     "GPT2": GPT2_SIZES,
@@ -115,7 +118,10 @@ DECODERS = [
 FAMILIES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma", "Gemma2", "Phi3", "GPT2", "Falcon")
 BASE_MODELS = [
     *(Case(name, "Model") for name in FAMILIES),
-    *(Case(name, "Model") for name in ("Lfm2", "Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe", "Qwen3Next")),
+    *(
+        Case(name, "Model")
+        for name in ("Lfm2", "Lfm2Moe", "Mamba", "Mamba2", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe", "Qwen3Next")
+    ),
     *(Case(name, "TextModel") for name in ("Gemma3", "Qwen3_5", "Qwen3_5Moe")),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),

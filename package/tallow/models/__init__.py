@@ -61,7 +61,7 @@ DECODER_HEADS = {
     **dict.fromkeys(("HunYuanDenseV1", "Olmo", "Olmo2", "Olmo3"), ("Model", "ForSequenceClassification")),
     "OPT": ("Model", "ForSequenceClassification", "ForQuestionAnswering"),
     **dict.fromkeys(("Cohere", "Cohere2", "Ernie4_5", "Granite", "GraniteMoeHybrid", "NanoChat"), ("Model",)),
-    **dict.fromkeys(("Lfm2", "Lfm2Moe", "Olmoe"), ("Model",)),
+    **dict.fromkeys(("Lfm2", "Lfm2Moe", "Mamba", "Mamba2", "Olmoe"), ("Model",)),
     # Their other names are for texts with images.
     **dict.fromkeys(("Gemma3", "Qwen3_5"), ("TextModel", "TextForSequenceClassification")),
     "Gemma4": ("TextModel",),
@@ -105,6 +105,8 @@ _CLASSES = {
     "decoders.hunyuan": _decoders("HunYuanDenseV1"),
     "decoders.lfm2": _decoders("Lfm2"),
     "decoders.lfm2_moe": _decoders("Lfm2Moe"),
+    "decoders.mamba": _decoders("Mamba"),
+    "decoders.mamba2": _decoders("Mamba2"),
     "decoders.llama": _decoders("Llama"),
     "decoders.mistral": _decoders("Mistral"),
     "decoders.mixtral": _decoders("Mixtral"),

@@ -89,6 +89,8 @@ MODEL_TYPES = {
     "jina_embeddings_v3": "JinaEmbeddingsV3Model",
     "lfm2": "Lfm2ForCausalLM",
     "lfm2_moe": "Lfm2MoeForCausalLM",
+    "mamba": "MambaForCausalLM",
+    "mamba2": "Mamba2ForCausalLM",
     "llama": "LlamaForCausalLM",
     "m2m_100": "M2M100ForConditionalGeneration",
     "marian": "MarianMTModel",

@@ -146,6 +146,12 @@ from tallow.models.encoders.mpnet import MPNetModel as MPNetModel
 from tallow.models.seq2seq.mt5 import MT5Config as MT5Config
 from tallow.models.seq2seq.mt5 import MT5EncoderModel as MT5EncoderModel
 from tallow.models.seq2seq.mt5 import MT5ForConditionalGeneration as MT5ForConditionalGeneration
+from tallow.models.decoders.mamba import Mamba as Mamba
+from tallow.models.decoders.mamba2 import Mamba2 as Mamba2
+from tallow.models.decoders.mamba2 import Mamba2Config as Mamba2Config
+from tallow.models.decoders.mamba2 import Mamba2Model as Mamba2Model
+from tallow.models.decoders.mamba import MambaConfig as MambaConfig
+from tallow.models.decoders.mamba import MambaModel as MambaModel
 from tallow.models.seq2seq.marian import MarianConfig as MarianConfig
 from tallow.models.seq2seq.marian import MarianMTModel as MarianMTModel
 from tallow.models.decoders.ministral import Ministral as Ministral
@@ -299,6 +305,8 @@ from tallow.models.decoders import lfm2 as lfm2
 from tallow.models.decoders import lfm2_moe as lfm2_moe
 from tallow.models.decoders import llama as llama
 from tallow.models.seq2seq import m2m100 as m2m100
+from tallow.models.decoders import mamba as mamba
+from tallow.models.decoders import mamba2 as mamba2
 from tallow.models.seq2seq import marian as marian
 from tallow.models.seq2seq import mbart as mbart
 from tallow.models.decoders import ministral as ministral
@@ -650,6 +658,12 @@ __all__ = [
     "MT5Config",
     "MT5EncoderModel",
     "MT5ForConditionalGeneration",
+    "Mamba",
+    "Mamba2",
+    "Mamba2Config",
+    "Mamba2Model",
+    "MambaConfig",
+    "MambaModel",
     "MarianConfig",
     "MarianMTModel",
     "Ministral",
@@ -859,6 +873,8 @@ __all__ = [
     "lfm2_moe",
     "llama",
     "m2m100",
+    "mamba",
+    "mamba2",
     "marian",
     "mbart",
     "ministral",

@@ -169,7 +169,7 @@ def test_layers_share_the_masks_of_a_step() -> None:
     assert cache.masks is not masks
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ATTENTION)
 def test_a_mask_is_made_once_for_all_layers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     masks: list[Any] = []
     for module, function in ((attention, "_visible_keys"), (Alibi, "forward")):

@@ -19,13 +19,14 @@ from tallow.models.activations import activation_named
 from tallow.models.decoders.gemma import GemmaRMSNorm
 from tallow.models.decoders.hybrid import HybridConfig
 from tallow.models.decoders.llama import LlamaMLP
+from tallow.models.decoders.mamba import widened
 from tallow.models.decoders.partial_rotary import PartialRotaryConfig
 from tallow.models.decoders.qwen import Qwen3Attention
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.attention import split_heads
 from tallow.nn.cache import KVCache
-from tallow.nn.delta_rule import gated_delta_rule
+from tallow.nn.decayed_attention import gated_delta_rule
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
@@ -189,13 +190,13 @@ class GatedDeltaNet(Module):
         keys = self.key_heads * self.key_width
         q_BTE, k_BTE, v_BTE = mixed_BTC.split([keys, keys, self.heads * self.value_width], -1)
         q_BHTK, k_BHTK = self._directions(q_BTE) * self.key_width**-0.5, self._directions(k_BTE)
-        v_BHTV = _widened(split_heads(v_BTE, self.heads))
-        decay_BTH = -_widened(self.A_log).exp() * F.softplus(_widened(step_BTH) + _widened(self.dt_bias))
+        v_BHTV = widened(split_heads(v_BTE, self.heads))
+        decay_BTH = -widened(self.A_log).exp() * F.softplus(widened(step_BTH) + widened(self.dt_bias))
         states = None if cache is None else cache.states(self.layer)
         shape = len(x_BTD), self.heads, self.key_width, self.value_width
         state_BHKV = v_BHTV.new_zeros(shape) if states is None else states[self.state]
         mixed_BHTV, state_BHKV = gated_delta_rule(
-            q_BHTK, k_BHTK, v_BHTV, decay_BTH.mT, _widened(F.sigmoid(beta_BTH)).mT, state_BHKV
+            q_BHTK, k_BHTK, v_BHTV, decay_BTH.mT, widened(F.sigmoid(beta_BTH)).mT, state_BHKV
         )
         if cache is not None:
             cache.store(self.layer, **{self.state: state_BHKV})
@@ -205,14 +206,10 @@ class GatedDeltaNet(Module):
 
     def _directions(self, x_BTE: Tensor) -> Tensor:
         """Return queries or keys of length 1, (B, H, T, K), each for the value heads it serves."""
-        x_BGTK = _widened(split_heads(x_BTE, self.key_heads))
+        x_BGTK = widened(split_heads(x_BTE, self.key_heads))
         x_BGTK = x_BGTK * ((x_BGTK * x_BGTK).sum(-1, keepdim=True) + EPS).rsqrt()
         each = self.heads // self.key_heads
         return x_BGTK.repeat(1, each, 1, 1) if self.tiled else x_BGTK.repeat_interleave(each, 1)
-
-
-def _widened(x: Tensor) -> Tensor:
-    return x if x.dtype.itemsize >= 4 else x.float()
 
 
 class GatedDeltaLayer(Module):

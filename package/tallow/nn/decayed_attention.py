@@ -1,8 +1,10 @@
-"""The gated delta rule: attention whose memory is one matrix for each head, which each position decays and corrects.
+"""Attention whose memory is one matrix for each head, which each position decays and adds to: linear attention with
+decays, as in Mamba-2, and the gated delta rule, which corrects what the memory has for a key.
 
 Letters: B batch, T positions, H heads, K key width, V value width, C positions of a chunk.
 
-Source:  Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464; the chunks as in Yang et al. 2024, arXiv:2406.06484
+Source:  Dao & Gu 2024, arXiv:2405.21060; Yang, Kautz & Hatamizadeh 2024, arXiv:2412.06464; the chunks of the delta rule
+         as in Yang et al. 2024, arXiv:2406.06484
 """
 
 from __future__ import annotations
@@ -49,6 +51,33 @@ def gated_delta_rule(
     return outputs[0] if len(outputs) == 1 else apply(cat, outputs, 2), state_BHKV
 
 
+def decayed_attention(
+    q_BHTK: Tensor, k_BHTK: Tensor, v_BHTV: Tensor, log_decay_BHT: Tensor, state_BHKV: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the outputs (B, H, T, V) and the state after the last position.
+
+    S ← exp(log_decay) S + k vᵀ;  output = Sᵀ q
+
+    Args:    log_decay_BHT: at most 0
+    Raises:  UnsupportedError in `tl.export`
+    """
+    length = q_BHTK.shape[2]
+    if length == 1 and not is_grad_enabled():
+        state_BHKV = state_BHKV * log_decay_BHT.exp().unsqueeze(-1) + k_BHTK.mT * v_BHTV
+        return q_BHTK @ state_BHKV, state_BHKV
+    if is_exporting():
+        raise UnsupportedError("export of a recurrence: the number of its steps depends on the text")
+    outputs = []
+    for start in range(0, length, CHUNK):
+        q_BHCK, k_BHCK, v_BHCV, log_decay_BHC = (
+            x[:, :, start : start + CHUNK] for x in (q_BHTK, k_BHTK, v_BHTV, log_decay_BHT)
+        )
+        total_BHC = log_decay_BHC.cumsum(-1)
+        output_BHCV, state_BHKV = _attend(q_BHCK, k_BHCK, v_BHCV, total_BHC, _between(total_BHC), state_BHKV)
+        outputs.append(output_BHCV)
+    return outputs[0] if len(outputs) == 1 else apply(cat, outputs, 2), state_BHKV
+
+
 def _step(
     q_BH1K: Tensor, k_BH1K: Tensor, v_BH1V: Tensor, log_decay_BH1: Tensor, beta_BH1: Tensor, state_BHKV: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -63,9 +92,7 @@ def _chunk(
 ) -> tuple[Tensor, Tensor]:
     """Compute the positions of a chunk at once: the corrections of all of them solve a triangular system."""
     total_BHC = log_decay_BHC.cumsum(-1)
-    places_C = arange(q_BHCK.shape[2], device=q_BHCK.device)
-    is_later = places_C > places_C[:, None]
-    between_BHCC = (total_BHC.unsqueeze(-1) - total_BHC.unsqueeze(-2)).masked_fill(is_later, -math.inf).exp()
+    between_BHCC = _between(total_BHC)
     weighted_BHCK = k_BHCK * beta_BHC.unsqueeze(-1)
     from_start_BHC1 = total_BHC.exp().unsqueeze(-1)
     system_BHCC = (weighted_BHCK @ k_BHCK.mT) * between_BHCC
@@ -73,8 +100,22 @@ def _chunk(
     solved = apply(linalg_solve_triangular, system_BHCC, sides, upper=False, unitriangular=True)
     values_BHCV, read_BHCK = solved.split([v_BHCV.shape[-1], k_BHCK.shape[-1]], -1)
     written_BHCV = values_BHCV - read_BHCK @ state_BHKV
+    return _attend(q_BHCK, k_BHCK, written_BHCV, total_BHC, between_BHCC, state_BHKV)
+
+
+def _between(total_BHC: Tensor) -> Tensor:
+    """Return the decay from each position of a chunk to each later one, (B, H, C, C), and zeros above the diagonal."""
+    places_C = arange(total_BHC.shape[-1], device=total_BHC.device)
+    is_later = places_C > places_C[:, None]
+    return (total_BHC.unsqueeze(-1) - total_BHC.unsqueeze(-2)).masked_fill(is_later, -math.inf).exp()
+
+
+def _attend(
+    q_BHCK: Tensor, k_BHCK: Tensor, written_BHCV: Tensor, total_BHC: Tensor, between_BHCC: Tensor, state_BHKV: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the outputs of a chunk and the state after it, given what its positions write for their keys."""
     scores_BHCC = (q_BHCK @ k_BHCK.mT) * between_BHCC
-    output_BHCV = (q_BHCK * from_start_BHC1) @ state_BHKV + scores_BHCC @ written_BHCV
+    output_BHCV = (q_BHCK * total_BHC.exp().unsqueeze(-1)) @ state_BHKV + scores_BHCC @ written_BHCV
     last_BH1 = total_BHC[:, :, -1:]
     to_end_BHC1 = (last_BH1 - total_BHC).exp().unsqueeze(-1)
     state_BHKV = state_BHKV * last_BH1.exp().unsqueeze(-1) + (k_BHCK * to_end_BHC1).mT @ written_BHCV

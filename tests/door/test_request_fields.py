@@ -128,9 +128,9 @@ def test_names_that_do_not_fit_a_header_are_encoded(server: Running) -> None:
 
 REFUSED: dict[str, dict[str, Any]] = {
     "/v1/completions": {
-        "suffix": "The end.", "best_of": 3, "use_beam_search": True, "length_penalty": 1.5, "mirostat": 2,
+        "suffix": "The end.", "best_of": 3, "use_beam_search": True, "length_penalty": 1.5,
         "lora": [{"id": 0}],
-        "samplers": ["top_k"], "xtc_probability": 0.5, "dry_multiplier": 0.8, "n_probs": 5, "prompt_embeds": "QQ==",
+        "samplers": ["top_k"], "n_probs": 5, "prompt_embeds": "QQ==",
         "return_token_ids": True, "logits_processors": ["a.b"], "stop_regex": "a+", "lora_path": "a", "n_indent": 4,
         "return_hidden_states": True, "kv_transfer_params": {"a": 1}, "logprob_token_ids": [3],
         "dynatemp_range": 0.5, "custom_logit_processor": "a", "format": "json", "options": {"num_ctx": 9},
@@ -268,3 +268,23 @@ def test_a_text_for_an_encoder_without_a_limit() -> None:
         assert (status, answer["error"]["param"]) == (400, "input")
         assert "a text takes 131073 tokens, the limit is 131072" in answer["error"]["message"]
         assert ask(server, "/v1/embeddings", input=[3, 4])[0] == 200
+
+
+def test_samplers_of_llama_cpp_are_obeyed(server: Running) -> None:
+    """A penalty for repetitions, and draws that avoid the likeliest tokens, change the text; odd values are named."""
+    prompt = "Once upon a time there was a busy girl. Once upon a time"
+
+    def text(**fields: Any) -> str:
+        status, answer, ignored = ask(server, "/v1/completions", prompt=prompt, max_tokens=8, **fields)
+        assert (status, ignored) == (200, ""), answer
+        return str(answer["choices"][0]["text"])
+
+    plain = text(temperature=0)
+    assert plain.startswith(" there was")
+    dry = text(temperature=0, dry_multiplier=50, dry_allowed_length=1, dry_sequence_breakers=["~"])
+    assert not dry.startswith(" there")
+    assert text(temperature=1, seed=1, xtc_probability=1, xtc_threshold=0.01) != plain
+    assert text(temperature=1, seed=1, mirostat=2, mirostat_tau=0.01) == plain
+    assert text(temperature=1, seed=1, top_n_sigma=0.01) == plain
+    for fields in ({"mirostat": 1}, {"dry_sequence_breakers": [""]}, {"dry_base": 0.5}):
+        assert ask(server, "/v1/completions", **fields)[0] == 400

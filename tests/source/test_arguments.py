@@ -85,6 +85,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "transformers.trainer_*.*Callback.on_*": "args state control kwargs",
         "trl.base.MethodTrainer.*": "num_items_in_batch prediction_loss_only ignore_keys",
         "trl.dpo.SyncReference.on_step_end": "args control",
+        "cli.train_samples.SavesAtSignal.on_step_end": "args state kwargs",
         "trl.rewards.ModelReward.__call__": "columns",
         "sentence_transformers.*Callback.on_*": "args state control kwargs",
         "sentence_transformers.*.collator_of": "model",

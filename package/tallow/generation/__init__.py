@@ -16,6 +16,7 @@ the speed of tokens.
 
 from tallow.generation.batch import generate_batch
 from tallow.generation.beam import Beam, beam_search
+from tallow.generation.mirostat import Mirostat
 from tallow.generation.processors import (
     FrequencyPenalty,
     LogitBias,
@@ -25,6 +26,7 @@ from tallow.generation.processors import (
     Text,
 )
 from tallow.generation.prompt_cache import PromptCache
+from tallow.generation.repeats import DryPenalty
 from tallow.generation.sampling import Sample, Sampler, greedy
 from tallow.generation.sequence import Choice, LanguageModel, generate, generate_with_logprobs
 from tallow.generation.slots import Slots, open_slots
@@ -37,10 +39,12 @@ __all__ = [
     "Beam",
     "ByteTokenizer",
     "Choice",
+    "DryPenalty",
     "FrequencyPenalty",
     "LanguageModel",
     "LogitBias",
     "LogitsProcessor",
+    "Mirostat",
     "PresencePenalty",
     "PromptCache",
     "PromptLookup",

@@ -54,6 +54,23 @@ def keep_typical(weights_N: Weights, mass: float, least: int = 1) -> Weights:
     return np.where(distance_N <= furthest, weights_N, 0.0)
 
 
+def keep_unlikely(weights_N: Weights, threshold: float, probability: float, least: int = 1) -> Weights:
+    """Return weights without the likeliest tokens, with a probability: of tokens with at least `threshold`, the least
+    likely stays (XTC).
+
+    Weights are those of a draw that does so with `probability`, and that otherwise leaves them as they are.
+    """
+    probabilities_N = weights_N / weights_N.sum()
+    above = np.flatnonzero(probabilities_N >= threshold)
+    order_N = above[np.argsort(-probabilities_N[above], kind="stable")]
+    dropped = order_N[:-1]
+    if not len(dropped) or np.count_nonzero(weights_N) - len(dropped) < least:
+        return weights_N
+    rest_N = probabilities_N.copy()
+    rest_N[dropped] = 0
+    return (1 - probability) * probabilities_N + probability * rest_N / rest_N.sum()
+
+
 def keep_above_epsilon(weights_N: Weights, epsilon: float, least: int = 1) -> Weights:
     """Keep the tokens with a probability of at least `epsilon`, and the `least` likeliest."""
     return keep_above(weights_N, epsilon * weights_N.sum(), least)

@@ -137,6 +137,27 @@ class LogitBias(DeviceProcessor):
         return logits_V
 
 
+@dataclass(frozen=True)
+class TopNSigma(DeviceProcessor):
+    """Keeps the tokens whose logits are at most n standard deviations below the largest; the others get -inf.
+
+    Source:  Tang et al. 2024, arXiv:2411.07641
+    """
+
+    count: float
+
+    def __post_init__(self) -> None:
+        require_number("top_n_sigma", self.count, "more than 0", lambda n: 0 < n < inf)
+
+    def __call__(self, logits_V: Logits, tokens: Sequence[int]) -> Logits:
+        xp = array_module(logits_V)
+        finite = logits_V[xp.isfinite(logits_V)]  # other processors rule tokens out by -inf
+        if not len(finite):
+            return logits_V
+        least = finite.max() - logits_V.dtype.type(self.count) * finite.std()
+        return xp.where(logits_V < least, logits_V.dtype.type(-inf), logits_V)
+
+
 def to_device_of(array: npt.NDArray[Any], logits_V: Array) -> Array:
     """Return the array on the device of the logits."""
     return array if type(logits_V) is np.ndarray else move(array, device_of(logits_V))

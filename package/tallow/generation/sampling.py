@@ -18,7 +18,15 @@ import numpy.typing as npt
 from tallow.devices import array_module, device_of, move, to_host
 from tallow.dtypes import Array, widen
 from tallow.errors import NumericError
-from tallow.generation.filters import Filter, Weights, keep_above_epsilon, keep_above_eta, keep_top_h, keep_typical
+from tallow.generation.filters import (
+    Filter,
+    Weights,
+    keep_above_epsilon,
+    keep_above_eta,
+    keep_top_h,
+    keep_typical,
+    keep_unlikely,
+)
 from tallow.generation.processors import (
     DeviceProcessor,
     FrequencyPenalty,
@@ -26,6 +34,7 @@ from tallow.generation.processors import (
     LogitsProcessor,
     PresencePenalty,
     RepetitionPenalty,
+    TopNSigma,
     apply_processors,
     require_count,
     require_number,
@@ -61,6 +70,11 @@ class Sampler:
     7. `typical_p` keeps the tokens whose information is nearest to the entropy, until their running sum reaches p.
     8. `epsilon_cutoff` keeps the tokens with at least this probability, and the likeliest.
     9. `eta_cutoff` η keeps those with at least min(η, √η exp(-entropy)), and the likeliest.
+    10. `xtc_probability` leaves out, with this probability, all tokens of at least `xtc_threshold` but the least
+       likely of them.
+
+    `top_n_sigma` keeps the tokens whose logits are at most n standard deviations below the largest, before the
+    temperature.
 
     The probabilities of each step are those that the step before it leaves.
 
@@ -71,7 +85,8 @@ class Sampler:
     Raises:  ArgumentError for a parameter of the wrong type or out of range; NumericError as `greedy`
     Source:  Holtzman et al. 2020, arXiv:1904.09751 (top_p); Nguyen et al. 2024, arXiv:2407.01082 (min_p); Potraghloo
              et al. 2025, arXiv:2509.02510 (top_h); Meister et al. 2022, arXiv:2202.00666 (typical_p); Hewitt et al.
-             2022, arXiv:2210.15191 (epsilon_cutoff, eta_cutoff). The order is that of transformers.
+             2022, arXiv:2210.15191 (epsilon_cutoff, eta_cutoff). The order is that of transformers. Tang et al. 2024,
+             arXiv:2411.07641 (top_n_sigma); llama.cpp's sampler "xtc".
     """
 
     def __init__(
@@ -89,6 +104,9 @@ class Sampler:
         epsilon_cutoff: float = 0.0,
         eta_cutoff: float = 0.0,
         top_h: float | None = None,
+        top_n_sigma: float | None = None,
+        xtc_probability: float = 0.0,
+        xtc_threshold: float = 0.1,
     ) -> None:
         require_number("temperature", temperature, "0 (the likeliest token) or more", lambda t: 0 <= t < inf)
         if top_k is not None:
@@ -100,6 +118,8 @@ class Sampler:
             require_number(name, cutoff, "0, which keeps all, or more, less than 1", lambda p: 0 <= p < 1)
         if top_h is not None:
             require_number("top_h", top_h, "more than 0 and at most 1, or None for all", lambda h: 0 < h <= 1)
+        require_number("xtc_probability", xtc_probability, "0, which is off, to 1", lambda p: 0 <= p <= 1)
+        require_number("xtc_threshold", xtc_threshold, "0 to 1", lambda p: 0 <= p <= 1)
         if seed is not None:
             require_count("seed", seed, -inf, "an integer, or None for a random one")
         penalties: tuple[tuple[LogitsProcessor, bool], ...] = (
@@ -108,6 +128,8 @@ class Sampler:
             (FrequencyPenalty(frequency_penalty), frequency_penalty != 0),
         )
         self.processors = [penalty for penalty, is_on in penalties if is_on]
+        if top_n_sigma is not None:
+            self.processors.append(TopNSigma(top_n_sigma))
         self.temperature = temperature
         self.top_k = top_k
         self.top_p = top_p
@@ -117,6 +139,11 @@ class Sampler:
             (partial(keep_typical, mass=typical_p), typical_p < 1),
             (partial(keep_above_epsilon, epsilon=epsilon_cutoff), epsilon_cutoff > 0),
             (partial(keep_above_eta, eta=eta_cutoff), eta_cutoff > 0),
+            # Above a half no two tokens reach the threshold.
+            (
+                partial(keep_unlikely, threshold=xtc_threshold, probability=xtc_probability),
+                xtc_probability > 0 and xtc_threshold <= 0.5,
+            ),
         )
         self._filters = [each for each, is_on in filters if is_on]
         self.seed = secrets.randbits(32) if seed is None else seed

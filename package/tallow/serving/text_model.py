@@ -13,6 +13,7 @@ from tallow.serving.kept_grammars import KeptGrammars
 from tallow.text.stream_decoder import TextDecoder
 from tallow.text.text_tokenizer import TextTokenizer
 
+MAX_KEPT = 8  # sets of texts whose tokens are remembered
 DEMAND = 'demand a call with tool_choice "required", or use a chat model that was trained with tools'
 
 
@@ -56,6 +57,7 @@ class TextModel:
 
     def __post_init__(self) -> None:
         self.model.tokenizer = self.words
+        self._tokens_with: dict[tuple[str, ...], frozenset[int]] = {}
         self.grammars = KeptGrammars(lambda grammar: self.model.constraint(grammar))
 
     @property
@@ -64,6 +66,18 @@ class TextModel:
         template = self.words.chat_template
         known = {"chat": template is not None, "thinking": "enable_thinking" in str(template)}
         return ["completion", *(name for name, is_known in known.items() if is_known)]
+
+    def tokens_with(self, texts: tuple[str, ...]) -> frozenset[int]:
+        """Return the tokens whose text contains one of some texts."""
+        if texts not in self._tokens_with:
+            if len(self._tokens_with) >= MAX_KEPT:
+                self._tokens_with.clear()
+            parts = [text.encode() for text in texts]
+            found = enumerate(self.words.token_bytes())
+            self._tokens_with[texts] = frozenset(
+                i for i, word in found if word is not None and any(part in word for part in parts)
+            )
+        return self._tokens_with[texts]
 
     @property
     def stop_ids(self) -> frozenset[int]:

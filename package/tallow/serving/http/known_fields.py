@@ -120,7 +120,7 @@ _CHOICES: dict[str, Refused] = {
     **refused("best_of", "num_beams", "length_penalty", values=(1,)),
     **refused("diversity_penalty", values=(0,)),
     **refused("clean_up_tokenization_spaces", values=(False,)),
-    **refused("mirostat", "dry_multiplier", "xtc_probability", "dynatemp_range", "top_n_sigma", values=(0, -1)),
+    **refused("dynatemp_range", values=(0, -1)),
     **refused("min_keep", "n_indent", "t_max_predict_ms", "top_a", values=(0,)),
     **refused("tfs_z", "tfs", "smoothing_factor", values=(0, 1)),
     **refused("samplers", "repetition_detection", "logits_processors", "custom_params", values=EMPTY),
@@ -158,8 +158,7 @@ _SCHEDULING = {
     "routed_experts_prompt_start", "routed_experts_start_len", "ngram_corpus_id", "prediction",
     "guided_decoding_backend", "grammar_lazy", "spaces_between_special_tokens", "return_mm_kwargs",
     "return_token_offsets", "max_dynamic_patch", "min_dynamic_patch", "use_audio_in_video",
-    "stream_options.include_obfuscation", "mirostat_tau", "mirostat_eta", "dry_base", "dry_allowed_length",
-    "dry_penalty_last_n", "dry_sequence_breakers", "xtc_threshold", "dynatemp_exponent", "use_cache",
+    "stream_options.include_obfuscation", "dynatemp_exponent", "use_cache",
     "response_format.json_schema.name", "response_format.json_schema.description",
     "response_format.json_schema.strict", "response_format.strict", "response_format.name",
 }  # fmt: skip

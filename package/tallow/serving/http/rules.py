@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tallow.errors import TallowError
-from tallow.generation import LogitBias, LogitsProcessor, RepetitionPenalty
+from tallow.generation import DryPenalty, LogitBias, LogitsProcessor, RepetitionPenalty
 from tallow.generation.rules import OfLastTokens, SuppressTokens
 from tallow.serving.engine import TextEngine
 from tallow.serving.http.errors import ApiError, api_error
@@ -20,6 +20,8 @@ from tallow.serving.text_model import TextModel
 
 MAX_STOPS, MAX_BIASES, MAX_IDS, MAX_WORDS, MAX_WORD = 16, 1024, 1024, 256, 256
 MAX_NGRAM = 64
+MAX_BREAKERS, MAX_BREAKER = 32, 32
+BREAKERS = ("\n", ":", '"', "*")  # as in llama.cpp
 MAX_SALT = 1024  # as in vLLM
 LAST = 64  # tokens for `repeat_penalty`, as in llama.cpp
 
@@ -60,7 +62,7 @@ def draft_of(fields: Fields, engine: TextEngine, grammar: Constrained | None) ->
         entries["no_repeat_ngram_size"] = size
     if words := fields.texts("bad_words", MAX_WORDS) if fields.get("bad_words") else []:
         entries["bad_words_ids"] = (*config.bad_words_ids, *_tokens_of(words, served))
-    processors = [*_changed(fields), *_biased(fields, served.model.vocab_size)]
+    processors = [*_changed(fields, served), *_biased(fields, served.model.vocab_size)]
     if any([fields.flag("ignore_eos"), fields.flag("ignore_eos_token")]):
         if grammar is not None:
             raise ApiError(f"ignore_eos: a text by {grammar.param} must be able to end", "ignore_eos")
@@ -99,7 +101,7 @@ def stop_strings(fields: Fields) -> list[str]:
     return stop
 
 
-def _changed(fields: Fields) -> list[LogitsProcessor]:
+def _changed(fields: Fields, served: TextModel) -> list[LogitsProcessor]:
     """Return the processors that make tokens more or less likely."""
     processors: list[LogitsProcessor] = []
     last = fields.integer("repeat_last_n", -1, 1 << 31)
@@ -107,7 +109,29 @@ def _changed(fields: Fields) -> list[LogitsProcessor]:
     if penalty is not None and last != 0:
         by_all = RepetitionPenalty(penalty)
         processors.append(by_all if last == -1 else OfLastTokens(by_all, LAST if last is None else last))
+    processors.extend(_dry(fields, served))
     return processors
+
+
+def _dry(fields: Fields, served: TextModel) -> list[LogitsProcessor]:
+    """Return the penalty for repetitions, by llama.cpp's fields."""
+    multiplier, base = fields.number("dry_multiplier", 0, 100), fields.number("dry_base", 1, 100)
+    least, last = fields.integer("dry_allowed_length", 1, 1 << 20), fields.integer("dry_penalty_last_n", -1, 1 << 31)
+    given = fields.get("dry_sequence_breakers")
+    breakers = BREAKERS if given is None else fields.texts("dry_sequence_breakers", MAX_BREAKERS)
+    if any(not 0 < len(each) <= MAX_BREAKER for each in breakers):
+        raise fields.wrong("dry_sequence_breakers", f"strings of 1 to {MAX_BREAKER} characters")
+    if not multiplier:
+        return []
+    return [
+        DryPenalty(
+            multiplier,
+            1.75 if base is None else base,
+            2 if least is None else least,
+            -1 if last is None else last,
+            served.tokens_with(tuple(breakers)),
+        )
+    ]
 
 
 def _biased(fields: Fields, vocab_size: int) -> list[LogitsProcessor]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tallow.errors import ArgumentError
-from tallow.generation import Sampler
+from tallow.generation import Mirostat, Sample, Sampler
 from tallow.serving.engine import TextEngine
 from tallow.serving.http.errors import TOO_LONG, ApiError
 from tallow.serving.http.fields import MAX_INTEGER, Fields
@@ -155,7 +155,7 @@ def checked_count(engine: TextEngine, prompt: Sequence[int], requested: int | No
         raise ApiError(str(error), param, code=TOO_LONG if len(prompt) > engine.length else None) from error
 
 
-def sampler(fields: Fields, defaults: Mapping[str, Any], seed: int) -> Sampler:
+def sampler(fields: Fields, defaults: Mapping[str, Any], seed: int) -> Sample:
     """Return the sampler that the fields describe.
 
     Args:  defaults: arguments of a Sampler for missing fields, such as the model's own settings
@@ -163,12 +163,22 @@ def sampler(fields: Fields, defaults: Mapping[str, Any], seed: int) -> Sampler:
     options = dict(defaults)
     limits: dict[str, tuple[float, float]] = {"temperature": (0, 2), "top_p": (0, 1), "min_p": (0, 1)}
     limits |= {"typical_p": (1e-6, 1), "epsilon_cutoff": (0, 0.999), "eta_cutoff": (0, 0.999)}
+    limits |= {"xtc_probability": (0, 1), "xtc_threshold": (0, 1)}
     limits |= {"presence_penalty": (-2, 2), "frequency_penalty": (-2, 2), "repetition_penalty": (0.01, 100)}
     for name, (least, most) in limits.items():
         if (value := fields.number(name, least, most)) is not None:
             options[name] = value
     if (top_k := fields.integer("top_k", -1, 1 << 31)) is not None:
         options["top_k"] = top_k if top_k > 0 else None
+    if (sigmas := fields.number("top_n_sigma", -1, 1000)) is not None:
+        options["top_n_sigma"] = sigmas if sigmas > 0 else None
     if options.get("top_p") == 0:  # only the likeliest token, as OpenAI's API has it
         options |= {"top_p": 1.0, "temperature": 0.0}
-    return Sampler(**options, seed=seed)
+    made = Sampler(**options, seed=seed)
+    tau, eta = fields.number("mirostat_tau", 0, 100), fields.number("mirostat_eta", 0, 1)
+    version = fields.integer("mirostat", 0, 2)
+    if version == 1:
+        raise ApiError("mirostat: 1 is not supported; pass 2, or 0 for none", "mirostat")
+    if not version:
+        return made
+    return Mirostat(made, 5.0 if tau is None else tau, 0.1 if eta is None else eta)

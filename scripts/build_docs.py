@@ -47,6 +47,7 @@ GUIDES = (
     ("Guides", "Keras", "docs/keras.md"),
     ("Guides", "transformers", "docs/transformers.md"),
     ("Guides", "Language models", "docs/language-models.md"),
+    ("Guides", "Models", "docs/models.md"),
     ("Guides", "Embeddings", "docs/embeddings.md"),
     ("Guides", "Speech", "docs/speech.md"),
     ("Guides", "Images", "docs/vision.md"),

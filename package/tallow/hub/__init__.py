@@ -23,7 +23,7 @@ from tallow.io.model_folder import DESCRIPTIONS
 from tallow.io.whole_folder import aside
 from tallow.lazy_names import names_of
 
-__all__ = ["download_options", "local_file", "local_folder", "local_model", "local_settings"]
+__all__ = ["download_options", "file_sizes", "local_file", "local_folder", "local_model", "local_settings"]
 
 __getattr__, __dir__ = names_of(__name__)
 
@@ -107,6 +107,29 @@ def local_settings(name: str | Path, *, revision: str | None = None, token: str 
     """Return the local folder for `name` as `local_folder` does, after downloading all but the weights."""
     folder = _present(name)
     return _fetch(str(name), DESCRIPTIONS, revision, token) if folder is None else folder
+
+
+def file_sizes(name: str | Path, *, revision: str | None = None, token: str | None = None) -> dict[str, int]:
+    """Return the bytes of each file of a local folder, or of a repository of the Hub without downloading it.
+
+    Args:    name, revision, token: as in `local_folder`
+    Raises:  HubError if neither exists, or the Hub refuses access or cannot be reached; MissingPackageError
+    """
+    if (folder := _present(name)) is not None:
+        return {str(path.relative_to(folder)): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
+    repository = str(name)
+    if IN_BROWSER:
+        return {file.name: file.size for file in in_browser.files(repository, revision, token)}
+    try:
+        import huggingface_hub  # optional: the extra `hub`
+    except ImportError as error:
+        raise MissingPackageError("huggingface_hub", f"listing {repository}", "hub") from error
+    try:
+        tree = huggingface_hub.HfApi(token=token).list_repo_tree(repository, recursive=True, revision=revision)
+        return {entry.path: entry.size for entry in tree if hasattr(entry, "size")}
+    except (huggingface_hub.errors.HfHubHTTPError, huggingface_hub.errors.HFValidationError, OSError) as error:
+        hint = "check the name and the network; a private repository needs a token: hf auth login"
+        raise HubError(f"the files of {repository} cannot be listed: {error}", hint) from error
 
 
 def local_folder(name: str | Path, *, revision: str | None = None, token: str | None = None) -> Path:

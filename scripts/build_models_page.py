@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Write docs/models.md: the architectures that tallow has, from the tables that load them.
+
+python scripts/build_models_page.py
+python scripts/build_models_page.py --check   # write nothing; fail if the file would change
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+FILE = ROOT / "docs" / "models.md"
+sys.path[:0] = [str(ROOT / "package")]
+
+from tallow import models  # noqa: E402 - the path above comes first
+from tallow.models.architectures import ARCHITECTURES, MODEL_TYPES, PREFIXES  # noqa: E402
+from tallow.models.causal_lm import CausalLM  # noqa: E402
+from tallow.models.decoders.llama import Llama  # noqa: E402
+from tallow.models.gguf.decoder_names import DECODER_NAMES  # noqa: E402
+from tallow.models.gguf.names import NAMES  # noqa: E402
+from tallow.models.gguf.state_names import STATE_NAMES  # noqa: E402
+
+HEAD = """# Models
+
+`AutoModel` loads these architectures from Hugging Face folders, and those with an entry in the column "GGUF" from GGUF
+files of that `general.architecture`, in every format. `scripts/build_models_page.py` writes this page from the tables
+that load them.
+
+All run in a tab (Pyodide), on the device `cuda`, and with LoRA; `quantize` makes blocks of 4 or 8 bits of their
+matrices. "fused" means that a token is decoded by one kernel call for each layer; [Speed](language-models.md#speed) has
+the conditions, and `model.explain()` tells for a model. `tallow serve` has language models for texts, encoders for
+embeddings and labels, and Whisper.
+
+What has no file here may run by the installed `transformers` on tallow in the place of PyTorch: see
+[Packages](ecosystem.md). `tallow info OWNER/NAME` tells before a download whether a repository loads, its size and its
+memory.
+
+"""
+TASKS = {
+    "ForSequenceClassification": "labels texts",
+    "ForTokenClassification": "labels tokens",
+    "ForQuestionAnswering": "answers",
+    "ForMaskedLM": "fills masks",
+    "ForMultipleChoice": "choices",
+    "ForImageClassification": "labels images",
+    "ForConditionalGeneration": "writes from an input",
+    "MTModel": "translates",
+    "WithProjection": "projected embeddings",
+    "ForCausalLM": "writes",
+    "LMHeadModel": "writes",
+    "Model": "embeddings",
+}
+PARTS = ("For", "Model", "LMHead", "MTModel", "Text", "Vision", "Encoder", "With")  # that follow a family's name
+
+
+def page() -> str:
+    """Return the page."""
+    formats = defaultdict(set)
+    for name, names in {**NAMES, **DECODER_NAMES, **STATE_NAMES}.items():
+        formats[name.replace("TwoNorms", "")].add(names.architecture)
+    lines = ["| `model_type` | tasks | GGUF | decoding | `tallow serve` |", "| --- | --- | --- | --- | --- |"]
+    for kind in sorted(MODEL_TYPES):
+        classes = [name for name in ARCHITECTURES if _family(name, PREFIXES[kind])]
+        tasks = ", ".join(dict.fromkeys(text for end, text in TASKS.items() for name in classes if _ends(name, end)))
+        ours = {ARCHITECTURES[name] for name in classes}
+        files = ", ".join(f"`{each}`" for each in sorted(set().union(*(formats[name] for name in ours))))
+        main: Any = getattr(models, ARCHITECTURES[MODEL_TYPES[kind]])
+        lines.append(f"| `{kind}` | {tasks} | {files} | {_decoding(main)} | {_served(main, tasks)} |")
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def _family(name: str, prefix: str) -> bool:
+    """Return whether a class is of a family: what follows the prefix is the name of a head."""
+    rest = name.removeprefix(prefix)
+    if not name.startswith(prefix) or not rest.startswith(PARTS):
+        return False
+    return any(rest.endswith(end) for end in TASKS)
+
+
+def _ends(name: str, end: str) -> bool:
+    longer = [other for other in TASKS if other != end and other.endswith(end)]
+    return name.endswith(end) and not name.endswith(tuple(longer))
+
+
+def _decoding(kind: Any) -> str:
+    """Return how a language model decodes a token, by the classes of its layers."""
+    if not issubclass(kind, CausalLM):
+        return ""
+    if not issubclass(kind, Llama) or kind.fused_pattern is None:
+        return "modules"
+    layer = kind.model_class.layer_class
+    parts = (kind.model_class, layer, getattr(layer, "attention_class", None), getattr(layer, "mlp_class", None))
+    known = all(isinstance(part, type) and kind.fused_pattern.kind_of(part) for part in parts)
+    return "fused" if known else "modules"
+
+
+def _served(kind: Any, tasks: str) -> str:
+    if issubclass(kind, CausalLM):
+        return "texts"
+    if kind.__name__ == "Whisper":
+        return "speech"
+    return "embeddings, labels" if "fills masks" in tasks else ""
+
+
+def main() -> int:
+    """Write the page, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail if the file would change")
+    text = page()
+    if parser.parse_args().check:
+        return int(FILE.read_text(encoding="utf-8") != text)
+    FILE.write_text(text, encoding="utf-8")
+    print(f"wrote {FILE.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

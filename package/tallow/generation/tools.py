@@ -2,6 +2,7 @@
 
 A call is JSON: {"name": ..., "arguments": ...}. In a text that a model writes freely, it stands between <tool_call> and
 </tool_call>, as Qwen, Hermes and others were trained, or alone, with "parameters" for "arguments", as Llama was.
+Two other forms are read, too, whose arguments no grammar guarantees: see `tallow.generation.tool_formats`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ from tallow.generation.constrain.expressions import (
 from tallow.generation.constrain.grammars import Grammar, json_schema
 from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
 from tallow.generation.constrain.schema_shapes import checked_size
+from tallow.generation.tool_formats import call_by_tags, calls_in_list, may_be_list
 
 __all__ = ["Arguments", "Call", "CallReader", "Text", "required_call", "text_or_calls"]
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
+LIST_OPEN, LIST_CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
+OPENS = (OPEN, LIST_OPEN)
+_ENDS = re.compile(f"{re.escape(CLOSE)}|{re.escape(LIST_CLOSE)}")
 ARGUMENTS, PARAMETERS = "arguments", "parameters"
 ALONE = '{"name": "'  # how a call without tags begins
 _SPACE = Characters.among(" \t\r\n")
@@ -49,7 +54,8 @@ def required_call(schemas: Mapping[str, Any]) -> Grammar:
 
 
 def text_or_calls(schemas: Mapping[str, Any]) -> Grammar:
-    """Return the texts whose calls are valid: any text, after which one or more calls may follow.
+    """Return the texts whose calls are valid: any text, after which one or more calls may follow. They are JSON: the
+    grammar allows no tags of Qwen3-Coder, and does not see the lists of LFM2.
 
     Args:    schemas: the JSON schema of the arguments of each tool, by its name
     Raises:  GrammarError as `constrain.json_schema`
@@ -151,7 +157,7 @@ class CallReader:
     """Finds the calls in a text that comes in pieces, and the text before them.
 
     Args:
-        names: of the tools; with none, the text contains no calls.
+        names: of the tools, or their schemas by name; with none, the text contains no calls.
         required: the text is a `required_call`, whose arguments come in pieces, too.
     """
 
@@ -169,19 +175,23 @@ class CallReader:
         if self._state in (_REQUIRED, _WITHIN):
             return self._push_required()
         pieces: list[Piece] = []
-        if self._state == _START and self._held.strip():
-            self._state = _CALLS if self._held.lstrip().startswith("{") else _FREE
+        if self._state == _START and (start := self._held.lstrip()):
+            is_list = may_be_list(start, self._names)
+            if is_list is None:
+                return []
+            self._state = _CALLS if is_list or start.startswith("{") else _FREE
         if self._state == _FREE:
             place = self._held.rfind("<")
-            if OPEN in self._held:
-                self._state, place = _CALLS, self._held.index(OPEN)
-            elif place < 0 or not OPEN.startswith(self._held[place:]):
+            places = [self._held.index(marker) for marker in OPENS if marker in self._held]
+            if places:
+                self._state, place = _CALLS, min(places)
+            elif place < 0 or not any(marker.startswith(self._held[place:]) for marker in OPENS):
                 place = len(self._held)
             shown, self._held = self._held[:place], self._held[place:]
             pieces += [Text(shown)] if shown else []
-        while self._state == _CALLS and CLOSE in self._held:
-            call, _, self._held = self._held.partition(CLOSE)
-            pieces += self._whole(call.partition(OPEN)[2])
+        while self._state == _CALLS and (end := _ENDS.search(self._held)):
+            call, self._held = self._held[: end.start()], self._held[end.end() :]
+            pieces += self._whole(_inside(call))
         return pieces
 
     def finish(self) -> list[Piece]:
@@ -189,11 +199,17 @@ class CallReader:
         held, self._held = self._held, ""
         if not self._names or self._state in (_REQUIRED, _WITHIN):
             return []
-        found = self._whole(held.partition(OPEN)[2] or held) if self._state == _CALLS else []
+        found = self._whole(_inside(held)) if self._state == _CALLS else []
         return found or ([Text(held)] if held and not (self._found and held.isspace()) else [])
 
     def _whole(self, text: str) -> list[Piece]:
         """Return a call that is complete; nothing for a text that is no call of a tool."""
+        others = calls_in_list(text, self._names)
+        if (by_tags := call_by_tags(text, self._names)) is not None:
+            others.append(by_tags)
+        if others:
+            self._found = True
+            return [Call(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in others]
         try:
             call = json.loads(text)
         except (ValueError, RecursionError):
@@ -213,3 +229,8 @@ class CallReader:
             shown, self._held = self._held[: tail.start()], self._held[tail.start() :]
             pieces.append(Arguments(shown))
         return pieces
+
+
+def _inside(text: str) -> str:
+    """Return what follows a marker of the beginning of calls; the text itself without one."""
+    return next((text.partition(marker)[2] for marker in OPENS if marker in text), text)

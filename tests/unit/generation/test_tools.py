@@ -38,6 +38,7 @@ def grammar():
         " {",
         f"<tool_call>{ROME}</tool_call>",
         f"<think>\nRome?\n</think>\n\n<tool_call>\n{ROME}\n</tool_call>\n<tool_call>{TIME}</tool_call>\n",
+        '<|tool_call_start|>[weather(city="Rome")]<|tool_call_end|>',
         f"<<tool_<tool_call>\n{TIME}</tool_call>",
         ROME,
         f"\n{ALONE}\n",
@@ -59,6 +60,7 @@ def test_texts_with_valid_calls(grammar, text: str) -> None:
         f"{ROME} and more",
         ROME.replace("Rome", "Bonn"),
         '\n{"name": "news"',
+        "<tool_call><function=time></function></tool_call>",
         '{"name": "weather"}',
     ],
 )
@@ -90,6 +92,19 @@ FOUND = {
     "a call alone": (TIME.replace("arguments", "parameters"), "", 1),
     "an object": ('{"name": "other", "arguments": {}}', '{"name": "other", "arguments": {}}', 0),
     "no end": (f"<tool_call>{TIME}", "", 1),
+    "tags": (
+        "Well. <tool_call>\n<function=time>\n<parameter=zone>\né\n</parameter>\n</function>\n</tool_call>",
+        "Well. ",
+        1,
+    ),
+    "tags without an end": ("<tool_call><function=time><parameter=zone>é", "", 1),
+    "tags of another tool": ("<tool_call><function=other></function></tool_call>", "", 0),
+    "a list": ("<|tool_call_start|>[time(zone=\"é\"), time(zone='é')]<|tool_call_end|>", "", 2),
+    "a list after a text": ('One. <|tool_call_start|>[time(zone="é")]<|tool_call_end|>', "One. ", 1),
+    "a list alone": ('[time(zone="é")]', "", 1),
+    "a list of others": ("[tim](x) [3]", "[tim](x) [3]", 0),
+    "a list without names": ('[time("é")]', '[time("é")]', 0),
+    "half a marker of a list": ("a <|tool", "a <|tool", 0),
     "half a marker": ("a <tool_c", "a <tool_c", 0),
 }
 
@@ -119,3 +134,15 @@ def test_a_text_without_tools() -> None:
     reader = CallReader(())
     assert reader.push(f"<tool_call>{TIME}") == [Text(f"<tool_call>{TIME}")]
     assert reader.push("") == reader.finish() == []
+
+
+def test_arguments_in_tags_have_the_types_of_their_schemas() -> None:
+    types = {"n": "integer", "deep": "object", "on": "boolean", "text": "string", "any": None}
+    schema = {"properties": {name: {"type": kind} if kind else {} for name, kind in types.items()}}
+    values = {"n": "3", "deep": '{"a": [1]}', "on": "True", "text": "3", "any": "4"}
+    parameters = "".join(f"<parameter={name}>\n{value}\n</parameter>\n" for name, value in values.items())
+    reader = CallReader({"f": schema})
+    (call,) = reader.push(f"<tool_call>\n<function=f>\n{parameters}</function>\n</tool_call>")
+    assert json.loads(call.arguments) == {"n": 3, "deep": {"a": [1]}, "on": True, "text": "3", "any": "4"}
+    for text in ("[f(" * 5000, "[f(x=" + "(" * 20000):  # deep, and without an end
+        assert [piece for piece in [*CallReader({"f": {}}).push(text)] if isinstance(piece, Call)] == []

@@ -1,0 +1,69 @@
+"""Calls of tools in other forms than JSON: the tags of Qwen3-Coder and Qwen3.5, and the lists of LFM2.
+
+<function=weather><parameter=city>Rome</parameter></function>      between <tool_call> and </tool_call>
+[weather(city="Rome"), time()]                                     between <|tool_call_start|> and <|tool_call_end|>
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+_CALL = re.compile(r"\s*<function=([^>\s]+)>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?(?=</parameter>|<parameter=|\Z)", re.DOTALL)
+MOST = 1 << 16  # characters of a list of calls, whose syntax tree takes much more memory
+
+
+def call_by_tags(text: str, tools: Collection[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the arguments of a call that is written as tags; None for another text.
+
+    Args:    tools: their names; of a mapping to their schemas, those say which arguments are no strings
+    """
+    found = _CALL.match(text)
+    if found is None or found[1] not in tools:
+        return None
+    schema = tools[found[1]] if isinstance(tools, Mapping) else {}
+    properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    return found[1], {name: _typed(value, properties.get(name)) for name, value in _PARAMETER.findall(found[2])}
+
+
+def _typed(text: str, schema: Any) -> Any:
+    """Return the value of an argument: JSON, unless it is a string by its schema, or no JSON."""
+    kind = schema.get("type") if isinstance(schema, Mapping) else None
+    if kind is None or kind == "string":
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        lowered = text.strip().lower()
+        return {"true": True, "false": False}.get(lowered, text) if kind == "boolean" else text
+
+
+def calls_in_list(text: str, tools: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names and the arguments of calls that are written as a list in Python; none for another text."""
+    if len(text) > MOST:
+        return []
+    try:
+        body = ast.parse(text.strip(), mode="eval").body
+        calls = [_call(item) for item in body.elts] if isinstance(body, ast.List) else []
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return []
+    return [(name, arguments) for name, arguments in calls if name in tools]
+
+
+def _call(item: ast.expr) -> tuple[str, dict[str, Any]]:
+    """Return the name and the arguments of a call.  Raises: ValueError for anything else"""
+    if not isinstance(item, ast.Call) or item.args or any(each.arg is None for each in item.keywords):
+        raise ValueError("no call with named arguments")
+    return ast.unparse(item.func), {str(each.arg): ast.literal_eval(each.value) for each in item.keywords}
+
+
+def may_be_list(text: str, tools: Collection[str]) -> bool | None:
+    """Return whether a text begins with a list of calls; None if more of the text has to say."""
+    beginnings = [f"[{name}(" for name in tools]
+    if any(text.startswith(beginning) for beginning in beginnings):
+        return True
+    return None if any(beginning.startswith(text) for beginning in beginnings) else False

@@ -63,7 +63,7 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "nothing": ({}, ArgumentError, "no task and no model"),
     "a misspelt task": ({"task": "text-generaton"}, InvalidKeyError, "unknown task"),
     "a task without languages": ({"task": "translation_en"}, InvalidKeyError, "translation_en_to_fr"),
-    "another library's task": ({"task": "object-detection"}, UnsupportedError, "install transformers"),
+    "another library's task": ({"task": "mask-generation"}, UnsupportedError, "install transformers"),
     "no model for it": ({"task": "fill-mask"}, ArgumentError, "model='distilbert/distilroberta-base'"),
     "a tokenizer alone": ({"task": "fill-mask", "tokenizer": "x"}, ArgumentError, "pass the model too"),
     "videos": ({"task": "fill-mask", "video_processor": 1}, ArgumentError, "video_processor"),

@@ -127,6 +127,8 @@ def test_results_are_those_of_transformers(task: str, name: str, tmp_path: Path)
     assert wanted
     assert isinstance(pipe.model, onnx_models.ORTModel)
     compare(plain(described(found)), plain(described(wanted)), 1e-2)
+    auto = f"AutoModelFor{''.join(map(str.title, task.split('-')))}"
+    assert type(getattr(tf, auto).from_pretrained(str(tmp_path))) is type(pipe.model)
     again = tf.pipeline(model=str(tmp_path), device=-1)(image, **arguments)  # the task follows from the architecture
     compare(plain(described(again)), plain(described(found)), 0)
 

@@ -7,10 +7,15 @@ from tallow.transformers.configuration import PreTrainedConfig as _PreTrainedCon
 from tallow.transformers.modeling import PreTrainedModel as _PreTrainedModel
 from tallow.transformers.generation.logits_process import AlternatingCodebooksLogitsProcessor as AlternatingCodebooksLogitsProcessor
 from tallow.transformers.generation.streamers import AsyncTextIteratorStreamer as AsyncTextIteratorStreamer
+from tallow.transformers.pipelines.sounds import AudioClassificationPipeline as AudioClassificationPipeline
 from tallow.transformers.configuration import AutoConfig as AutoConfig
 from tallow.transformers.feature_extraction import AutoFeatureExtractor as AutoFeatureExtractor
 from tallow.transformers.image_processing import AutoImageProcessor as AutoImageProcessor
 from tallow.transformers.auto import AutoClass as _AutoClass
+from tallow.optimum.onnxruntime import ORTModelForDepthEstimation as AutoModelForDepthEstimation
+from tallow.optimum.onnxruntime import ORTModelForImageSegmentation as AutoModelForImageSegmentation
+from tallow.optimum.onnxruntime import ORTModelForObjectDetection as AutoModelForObjectDetection
+from tallow.optimum.onnxruntime import ORTModelForSemanticSegmentation as AutoModelForSemanticSegmentation
 from tallow.transformers.processing import AutoProcessor as AutoProcessor
 from tallow.transformers.auto_tokenizer import AutoTokenizer as AutoTokenizer
 from tallow.transformers.pipelines.speech_recognition import AutomaticSpeechRecognitionPipeline as AutomaticSpeechRecognitionPipeline
@@ -41,6 +46,7 @@ from tallow.transformers.data_collator import DataCollatorWithFlattening as Data
 from tallow.transformers.data_collator import DataCollatorWithPadding as DataCollatorWithPadding
 from tallow.transformers.data_collator import DefaultDataCollator as DefaultDataCollator
 from tallow.transformers.trainer_callback import DefaultFlowCallback as DefaultFlowCallback
+from tallow.transformers.pipelines.pictures import DepthEstimationPipeline as DepthEstimationPipeline
 from tallow.transformers.cache_utils import DynamicCache as DynamicCache
 from tallow.transformers.trainer_callback import EarlyStoppingCallback as EarlyStoppingCallback
 from tallow.transformers.cache_utils import EncoderDecoderCache as EncoderDecoderCache
@@ -65,6 +71,7 @@ from tallow.transformers.generation.configuration_utils import GenerationMode as
 from tallow.transformers.pipelines.images import ImageClassificationPipeline as ImageClassificationPipeline
 from tallow.transformers.modeling_outputs import ImageClassifierOutput as ImageClassifierOutput
 from tallow.transformers.pipelines.images import ImageFeatureExtractionPipeline as ImageFeatureExtractionPipeline
+from tallow.transformers.pipelines.pictures import ImageSegmentationPipeline as ImageSegmentationPipeline
 from tallow.transformers.generation.logits_process import InfNanRemoveLogitsProcessor as InfNanRemoveLogitsProcessor
 from tallow.transformers.trainer_utils import IntervalStrategy as IntervalStrategy
 from tallow.transformers.generation.logits_process import LogitNormalization as LogitNormalization
@@ -84,6 +91,7 @@ from tallow.transformers.pipelines.token_classification import NerPipeline as Ne
 from tallow.transformers.modeling_outputs import NextSentencePredictorOutput as NextSentencePredictorOutput
 from tallow.transformers.generation.logits_process import NoBadWordsLogitsProcessor as NoBadWordsLogitsProcessor
 from tallow.transformers.generation.logits_process import NoRepeatNGramLogitsProcessor as NoRepeatNGramLogitsProcessor
+from tallow.transformers.pipelines.pictures import ObjectDetectionPipeline as ObjectDetectionPipeline
 from tallow.transformers.padding import PaddingStrategy as PaddingStrategy
 from tallow.transformers.pipelines.base import Pipeline as Pipeline
 from tallow.transformers.configuration import PreTrainedConfig as PreTrainedConfig
@@ -630,18 +638,23 @@ __all__ = [
     "ArceeForTokenClassification",
     "ArceeModel",
     "AsyncTextIteratorStreamer",
+    "AudioClassificationPipeline",
     "AutoConfig",
     "AutoFeatureExtractor",
     "AutoImageProcessor",
     "AutoModel",
     "AutoModelForAudioClassification",
     "AutoModelForCausalLM",
+    "AutoModelForDepthEstimation",
     "AutoModelForImageClassification",
+    "AutoModelForImageSegmentation",
     "AutoModelForMaskedLM",
     "AutoModelForMultipleChoice",
     "AutoModelForNextSentencePrediction",
+    "AutoModelForObjectDetection",
     "AutoModelForPreTraining",
     "AutoModelForQuestionAnswering",
+    "AutoModelForSemanticSegmentation",
     "AutoModelForSeq2SeqLM",
     "AutoModelForSequenceClassification",
     "AutoModelForSpeechSeq2Seq",
@@ -722,6 +735,7 @@ __all__ = [
     "DebertaV2Model",
     "DefaultDataCollator",
     "DefaultFlowCallback",
+    "DepthEstimationPipeline",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -854,6 +868,7 @@ __all__ = [
     "ImageClassificationPipeline",
     "ImageClassifierOutput",
     "ImageFeatureExtractionPipeline",
+    "ImageSegmentationPipeline",
     "InfNanRemoveLogitsProcessor",
     "IntervalStrategy",
     "JinaEmbeddingsV3Config",
@@ -968,6 +983,7 @@ __all__ = [
     "OPTForQuestionAnswering",
     "OPTForSequenceClassification",
     "OPTModel",
+    "ObjectDetectionPipeline",
     "Olmo2Config",
     "Olmo2ForCausalLM",
     "Olmo2ForSequenceClassification",

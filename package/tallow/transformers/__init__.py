@@ -57,8 +57,9 @@ HOMES = {
         "get_scheduler get_wsd_schedule"
     ),
     "pipelines": (
-        "AggregationStrategy AutomaticSpeechRecognitionPipeline ChunkPipeline FeatureExtractionPipeline "
-        "FillMaskPipeline ImageClassificationPipeline ImageFeatureExtractionPipeline NerPipeline Pipeline "
+        "AggregationStrategy AudioClassificationPipeline AutomaticSpeechRecognitionPipeline ChunkPipeline "
+        "DepthEstimationPipeline FeatureExtractionPipeline FillMaskPipeline ImageClassificationPipeline "
+        "ImageFeatureExtractionPipeline ImageSegmentationPipeline NerPipeline ObjectDetectionPipeline Pipeline "
         "QuestionAnsweringPipeline SummarizationPipeline Text2TextGenerationPipeline TextClassificationPipeline "
         "TextGenerationPipeline TokenClassificationPipeline TranslationPipeline ZeroShotClassificationPipeline "
         "ZeroShotImageClassificationPipeline pipeline"
@@ -80,6 +81,9 @@ _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.ite
 _LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in MODELS}
 _LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.values()}
 _LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
+# Tasks whose models lie in ONNX files.
+_IN_ONNX = ("DepthEstimation", "ImageSegmentation", "ObjectDetection", "SemanticSegmentation")
+_LAZY |= {f"AutoModelFor{task}": f"tallow.optimum.onnxruntime:ORTModelFor{task}" for task in _IN_ONNX}
 _LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __version__ = "5.23.0"  # whose names and results these are

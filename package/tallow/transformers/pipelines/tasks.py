@@ -14,7 +14,7 @@ class Task(NamedTuple):
         pipeline: the name of its class in `tallow.transformers.pipelines`.
         models: the names of the classes that load its models, of which the first that can does.
         heads: the ends of the architectures of its models, which say what an unnamed task is.
-        default: the model that transformers takes if none is named.
+        default: the model that transformers takes if none is named; for models in ONNX files, that of transformers.js.
     """
 
     pipeline: str
@@ -40,7 +40,7 @@ TASKS = {
         "DepthEstimationPipeline",
         ("AutoModelForDepthEstimation",),
         ("ForDepthEstimation",),
-        "Intel/dpt-large",
+        "onnx-community/depth-anything-v2-small",
     ),
     "feature-extraction": Task(
         "FeatureExtractionPipeline", ("AutoModel",), ("Model",), "distilbert/distilbert-base-cased"
@@ -59,13 +59,13 @@ TASKS = {
         "ImageSegmentationPipeline",
         ("AutoModelForImageSegmentation",),
         ("ForSegmentation", "ForSemanticSegmentation", "ForInstanceSegmentation", "ForUniversalSegmentation"),
-        "facebook/detr-resnet-50-panoptic",
+        "Xenova/detr-resnet-50-panoptic",
     ),
     "object-detection": Task(
         "ObjectDetectionPipeline",
         ("AutoModelForObjectDetection",),
         ("ForObjectDetection",),
-        "facebook/detr-resnet-50",
+        "Xenova/detr-resnet-50",
     ),
     "question-answering": Task(
         "QuestionAnsweringPipeline",

@@ -30,12 +30,12 @@ FLAGS = (
 )
 # What x86-64-v4 is worth a library of its own for: products of quantised weights, by VNNI, which multiplies bytes; and
 # kernels of floats that spend their time on vectors in registers or in a cache, which are twice as long.
-PRODUCTS = ("library.c", "products.c", "interleave*.c", "linear_q*.c")
+PRODUCTS = ("library.c", "products.c", "interleave*.c", "linear_q*.c", "integer_product.c")
 LONG_VECTORS = (
     *("product.c", "matmul_f32.c", "linear_panels.c", "widen.c", "convolution_f32.c", "depthwise_f32.c"),
     *("softmax*_f32.c", "exp_rows_f32.c", "gelu_f32.c", "silu_f32.c", "arithmetic_f32.c", "*_norm_f32.c"),
     *("attention_f32.c", "encoder_block_f32.c", "round_rows_f32.c", "chain_f32.c", "gru_f32.c", "lstm_f32.c"),
-    *("fft_f32.c", "narrow_f32.c", "bounded_f32.c", "row_sums_f32.c"),
+    *("channels_last_f32.c", "fft_f32.c", "narrow_f32.c", "bounded_f32.c", "row_sums_f32.c"),
 )
 # Products by AMX, which only Linux lets be used, or by AVX512-BF16; the rest of those libraries is x86-64-v4's.
 TILES = ("library.c", "*tiles*.c")
@@ -44,7 +44,7 @@ DOTS = ("library.c", "check_tiles.c", "linear_tiles_bf16.c")
 UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
     *("csr_f32.c", "csr_f64.c", "fft_f32.c", "max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c"),
-    "select_f32.c",
+    *("channels_last_f32.c", "integer_product.c", "select_f32.c"),
 )
 TARGETS = ("wasm", "native", "aarch64-linux")
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64

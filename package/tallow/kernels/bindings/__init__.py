@@ -25,6 +25,8 @@ from tallow.kernels.bindings import (
     formulas,
     fourier,
     gates,
+    image_convolution,
+    integer_product,
     linear,
     losses,
     matmul,

@@ -1,0 +1,85 @@
+"""integer_product, quantize_u8; see src/quantized/integer_product.c."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tallow.dtypes import Array
+from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
+from tallow.kernels.bindings.threads import by_range
+from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
+from tallow.kernels.quantized.integer_matrix import IntegerMatrix, check_call
+from tallow.kernels.table import kernel
+
+_product = function("tl_integer_product", None, *[POINTER] * 6, *[SIZE] * 4)
+_pack = function("tl_integer_pack", None, POINTER, POINTER, SIZE, SIZE)
+_packed_bytes = function("tl_integer_packed", SIZE, SIZE, SIZE)
+_quantize = function("tl_quantize_u8", None, POINTER, POINTER, SIZE, FLOAT, FLOAT)
+TOGETHER = function("tl_integers_in_word", SIZE)()
+OF_BYTES = TOGETHER == 4
+UINT8, WIDE = np.dtype(np.uint8), np.dtype(np.uint8 if OF_BYTES else np.int16)
+
+
+class _Packed:
+    """A matrix as C reads it, and the sums of its columns, which the zero point of x is multiplied by."""
+
+    __slots__ = ("fits", "sums", "weight", "words")
+
+    def __init__(self, matrix: IntegerMatrix) -> None:
+        codes = np.ascontiguousarray(matrix.codes, np.int16)
+        k, n = codes.shape
+        self.fits = codes.size > 0 and (not OF_BYTES or (codes.min() >= -128 and codes.max() <= 127))
+        if not self.fits:
+            return
+        self.words = -(-k // TOGETHER)
+        self.sums = codes.sum(axis=0, dtype=np.int32)
+        self.weight = np.empty(_packed_bytes(k, n), np.uint8)
+        _pack(address(self.weight), address(codes), k, n)
+
+
+def _packed(matrix: IntegerMatrix) -> _Packed:
+    if matrix.packed is None:
+        matrix.packed = _Packed(matrix)
+    return matrix.packed  # type: ignore[return-value]
+
+
+def bytes_and_weights(x: Array, matrix: IntegerMatrix, zero: int, factor: Array | None = None, *_: object) -> bool:
+    """uint8 x, a matrix that is not empty, of int8 where the library multiplies bytes, and float32 factors or None."""
+    return x.dtype == UINT8 and x.size > 0 and (factor is None or factor.dtype == FLOAT32) and _packed(matrix).fits
+
+
+@kernel("integer_product", BACKEND, accepts=bytes_and_weights)
+def integer_product(
+    x: Array, matrix: IntegerMatrix, zero: int, factor: Array | None = None, shift: Array | None = None
+) -> Array:
+    """Compute tallow.kernels.quantized.integer_matrix.integer_product."""
+    check_call(x, matrix, factor, shift)
+    packed, (k, n) = _packed(matrix), matrix.codes.shape
+    rows = x.size // k
+    cells = x.reshape(rows, k)
+    if not OF_BYTES:
+        cells = cells.astype(np.int16) - np.int16(zero)
+    if k % TOGETHER:
+        cells, part = np.zeros((rows, packed.words * TOGETHER), WIDE), cells
+        cells[:, :k] = part
+    cells = np.ascontiguousarray(cells)
+    start = packed.sums * np.int32(-zero) if OF_BYTES and zero else None
+    factor, shift = (None if each is None else contiguous(each) for each in (factor, shift))
+    y = np.empty((rows, n), np.int32 if factor is None else FLOAT32)
+    arrays = (y, cells, packed.weight, start, factor, shift)
+    by_range(_product, arrays, rows, rows * n * k / TOGETHER, packed.words, n)
+    return y.reshape(*x.shape[:-1], n)
+
+
+def float32_values(x: Array, scale: float, zero: int) -> bool:
+    """float32 x."""
+    return x.dtype == FLOAT32 and x.size > 0
+
+
+@kernel("quantize_u8", BACKEND, accepts=float32_values)
+def quantize_u8(x: Array, scale: float, zero: int) -> Array:
+    """Compute tallow.kernels.quantized.integer_matrix.quantize_u8."""
+    x = contiguous(x)
+    y = np.empty(x.shape, np.uint8)
+    _quantize(address(y), address(x), x.size, float(zero), float(scale))
+    return y

@@ -1,0 +1,68 @@
+"""A matrix of integers of nine bits and the sign, for exact products with eight-bit integers.
+
+    s = (x - zero) @ w       int32; or in float32, s · factor + shift
+
+Letters: M rows of x, K terms, N columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tallow.devices import array_module
+from tallow.dtypes import Array
+from tallow.errors import ShapeError
+from tallow.kernels.table import ARRAY, kernel
+
+LARGEST = 255  # the difference of two eight-bit integers
+
+
+@dataclass(slots=True, eq=False)
+class IntegerMatrix:
+    """The weights of products.
+
+    Args:    codes: (K, N), weights without their zero points, int16
+    """
+
+    codes: Array
+    packed: object = field(init=False, default=None, repr=False)  # a compiled kernel's own form of the matrix
+
+
+def check_call(x: Array, matrix: IntegerMatrix, factor: Array | None, shift: Array | None) -> None:
+    """Raise ShapeError unless rows of x fit the matrix, and factors and shifts its columns."""
+    terms, columns = matrix.codes.shape
+    if (
+        x.ndim < 1
+        or x.shape[-1] != terms
+        or any(each is not None and each.shape != (columns,) for each in (factor, shift))
+    ):
+        raise ShapeError(f"integer_product: x {x.shape} by a matrix {(terms, columns)}, with a factor for each column")
+
+
+@kernel("integer_product", ARRAY)
+def integer_product(
+    x: Array, matrix: IntegerMatrix, zero: int, factor: Array | None = None, shift: Array | None = None
+) -> Array:
+    """Return the product of x - zero.
+
+    Shapes:  x (..., K), factor and shift (N,) -> (..., N)
+    Dtypes:  x uint8, factor and shift float32 -> int32, or float32 with a factor
+    """
+    check_call(x, matrix, factor, shift)
+    xp = array_module(x)
+    wide = x.astype(np.float64) - zero  # whose products are those of BLAS, and exact
+    sums = (wide @ xp.asarray(matrix.codes, dtype=np.float64)).astype(np.int32)
+    if factor is None:
+        return sums
+    y = sums.astype(np.float32) * factor
+    return y if shift is None else y + shift
+
+
+@kernel("quantize_u8", ARRAY)
+def quantize_u8(x: Array, scale: float, zero: int) -> Array:
+    """Return x / scale + zero, rounded to the nearest even integer, in uint8.  Shapes:  x (...) -> the same"""
+    xp = array_module(x)
+    codes = xp.rint(x / x.dtype.type(scale)) + zero
+    return xp.clip(codes, 0, 255).astype(np.uint8)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -237,8 +238,20 @@ def _print_largest(value: Tensor, count: int) -> None:
 
 def _listed(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return {"dtype": str(value.dtype).rpartition(".")[2], "shape": list(value.shape), "data": value.tolist()}
-    return [_listed(each) for each in value] if isinstance(value, list | tuple) else np.asarray(value).tolist()
+        data = _in_json(value.tolist())
+        return {"dtype": str(value.dtype).rpartition(".")[2], "shape": list(value.shape), "data": data}
+    return (
+        [_listed(each) for each in value] if isinstance(value, list | tuple) else _in_json(np.asarray(value).tolist())
+    )
+
+
+def _in_json(value: Any) -> Any:
+    """Return nested lists with strings for the floats that JSON lacks, as in the JSON of Protocol Buffers."""
+    if isinstance(value, list):
+        return [_in_json(each) for each in value]
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _described(value: Any) -> str:

@@ -12,6 +12,7 @@ import pytest
 from support.onnx_files import encoded_model, node, value
 
 import tallow as tl
+from tallow import nn
 from tallow.cli import main
 from tallow.cli.onnx_target import write_onnx
 from tallow.io import npz, safetensors
@@ -293,3 +294,11 @@ def test_convert_refuses_other_targets(
     assert main(["convert", str(tmp_path / source), str(tmp_path / target)]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / target).exists()
+
+
+def test_json_has_no_numbers_that_json_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tl.onnx.export(nn.Identity(), (tl.ones(3),), str(tmp_path / "same.onnx"))
+    np.save(tmp_path / "x.npy", np.array([1.5, np.nan, -np.inf], np.float32))
+    assert main(["run", str(tmp_path / "same.onnx"), "--input", str(tmp_path / "x.npy"), "--json"]) == 0
+    (y,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["outputs"].values()
+    assert y["data"] == [1.5, "NaN", "-Infinity"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,27 @@ def test_pictures_that_are_programs_are_refused() -> None:
 def test_split_makes_as_many_parts_as_the_node_has_outputs() -> None:
     with pytest.raises(CheckpointError, match="num_outputs=3, but the node has 1 outputs"):
         loaded([call("Split", "x", "y", num_outputs=3)], [typed("x", 6)], {})
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        call("Gather", "x i", "y", axis=4),
+        call("Flatten", "x", "y", axis=9),
+        call("Split", "x", "y", axis=6),
+        call("LayerNormalization", "x s", "y", axis=7),
+        call("Unsqueeze", "x a", "y"),
+    ],
+    ids=lambda node: node.op_type,
+)
+def test_an_axis_out_of_range_is_named(node: Any) -> None:
+    weights = {"i": tl.tensor([0]), "a": tl.tensor([9]), "s": tl.ones(3)}
+    with pytest.raises(TallowError, match=str(node.attribute[0].i if node.attribute else 9)):
+        loaded([node], [typed("x", 2, 3)], weights)(tl.ones(2, 3))
+
+
+def test_clip_without_limits_gives_finite_numbers() -> None:
+    model = loaded([call("Clip", "x", "y")], [typed("x", 3)], {})
+    x = tl.tensor([-math.inf, 1.0, math.inf])
+    largest = tl.finfo(tl.float32).max  # as onnxruntime, whose limits are those of the dtype
+    assert model(x).tolist() == [-largest, 1.0, largest]

@@ -18,6 +18,7 @@ import tallow as tl
 from tallow import Tensor
 from tallow.errors import ArgumentError
 from tallow.onnx.operators.registry import operator
+from tallow.ops.dims import normalize_dim
 
 Binary = Callable[[Tensor, Tensor], Tensor]
 
@@ -98,7 +99,7 @@ def _aligned(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Tensor:
     """Return `b` with ones after its dims, so that they meet those of `a` from `axis` on."""
     if not broadcast or axis is None:
         return b
-    axis = axis % a.dim()
+    axis = normalize_dim(axis, a.dim(), "axis")
     return b.reshape((*b.shape, *(1,) * (a.dim() - axis - b.dim())))
 
 
@@ -196,11 +197,18 @@ def where(condition: Tensor, x: Any, y: Any) -> Any:
 
 @operator("Clip", since=11)
 def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
-    """Limit to [low, high]; where low exceeds high, the result is high."""
-    return x if low is None and high is None else tl.clamp(x, low, high)
+    """Limit to [low, high], or without both to finite numbers; where low exceeds high, the result is high."""
+    return _finite(x) if low is None and high is None else tl.clamp(x, low, high)
+
+
+def _finite(x: Tensor) -> Tensor:
+    """Limit floats to the range of their dtype, the default limits of Clip."""
+    if not x.is_floating_point():
+        return x
+    return tl.clamp(x, tl.finfo(x.dtype).min, tl.finfo(x.dtype).max)
 
 
 @operator("Clip", since=1, until=10)
 def clip_to(x: Tensor, *, min: float | None = None, max: float | None = None) -> Tensor:
-    """Limit to [min, max]."""
-    return x if min is None and max is None else tl.clamp(x, min, max)
+    """Limit to [min, max], or without both to finite numbers."""
+    return _finite(x) if min is None and max is None else tl.clamp(x, min, max)

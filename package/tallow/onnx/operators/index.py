@@ -14,6 +14,7 @@ from tallow import Tensor
 from tallow.errors import ArgumentError
 from tallow.onnx.operators.element_types import dtype_of
 from tallow.onnx.operators.registry import Ints, ints, operator
+from tallow.ops.dims import normalize_dim
 
 
 def _from_start(indices: Tensor, length: int) -> Tensor:
@@ -30,7 +31,7 @@ def gather(data: Any, indices: Tensor, *, axis: int = 0) -> Any:
     """
     if isinstance(data, np.ndarray):
         return np.take(data, indices.numpy(), axis)
-    axis = axis % data.dim()
+    axis = normalize_dim(axis, data.dim(), "Gather")
     flat = _from_start(indices, data.shape[axis]).reshape(-1)
     taken = tl.index_select(data, axis, flat)
     return taken.reshape((*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]))
@@ -107,7 +108,7 @@ def tensor_scatter(
     """Write `update` into a cache from `write_indices` on, one for each row of the batch; `circular` wraps around."""
     if mode not in ("linear", "circular"):
         raise ArgumentError(f"TensorScatter: mode={mode!r}", hint='use "linear" or "circular"')
-    axis = axis % past_cache.dim()
+    axis = normalize_dim(axis, past_cache.dim(), "TensorScatter")
     start = tl.zeros(past_cache.shape[0], dtype=tl.int64) if write_indices is None else write_indices
     places = start.unsqueeze(-1) + tl.arange(update.shape[axis])  # (B, N)
     if mode == "circular":

@@ -16,6 +16,7 @@ from tallow.errors import UnsupportedError
 from tallow.onnx.operators.convolution import conv
 from tallow.onnx.operators.linear import gemm
 from tallow.onnx.operators.registry import operator as any_operator
+from tallow.ops.dims import normalize_dim
 
 operator = partial(any_operator, domain="com.microsoft")
 
@@ -49,10 +50,11 @@ def simplified_layer_normalization(
     x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1, outputs: int = 1
 ) -> Any:
     """Divide by the root mean square over the dims from `axis` on; a second output is its inverse."""
+    axis = normalize_dim(axis, x.dim(), "SimplifiedLayerNormalization")
     y = F.rms_norm(x, x.shape[axis:], scale, epsilon)
     if outputs == 1:
         return y
-    axes = tuple(range(axis % x.dim(), x.dim()))
+    axes = tuple(range(axis, x.dim()))
     return y, tl.rsqrt((x.to(tl.float32) ** 2).mean(axes, keepdim=True) + epsilon)
 
 

@@ -12,6 +12,7 @@ import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.onnx.operators.registry import operator
+from tallow.ops.dims import normalize_dim
 
 
 @operator("BatchNormalization", since=14)
@@ -79,10 +80,10 @@ def layer_normalization(
     outputs: int = 1,
 ) -> Any:
     """Normalize over the dims from `axis` on; further outputs are the mean and the inverse standard deviation."""
-    shape = x.shape[axis:]
+    shape = x.shape[normalize_dim(axis, x.dim(), "LayerNormalization") :]
     if outputs == 1:
         return F.layer_norm(x, shape, scale, bias, epsilon)
-    axes = tuple(range(axis % x.dim(), x.dim()))
+    axes = tuple(range(normalize_dim(axis, x.dim(), "LayerNormalization"), x.dim()))
     var, mean = tl.var_mean(x.to(tl.float32), axes, correction=0, keepdim=True)
     return F.layer_norm(x, shape, scale, bias, epsilon), mean, tl.rsqrt(var + epsilon)
 
@@ -92,7 +93,7 @@ def rms_normalization(
     x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Tensor:
     """Divide by the root mean square over the dims from `axis` on; `scale` broadcasts to the result."""
-    shape = x.shape[axis:]
+    shape = x.shape[normalize_dim(axis, x.dim(), "RMSNormalization") :]
     if scale.shape == shape:
         return F.rms_norm(x, shape, scale, epsilon)
     return F.rms_norm(x, shape, None, epsilon) * scale

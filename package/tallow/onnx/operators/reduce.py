@@ -12,6 +12,7 @@ import tallow as tl
 from tallow import Tensor
 from tallow.onnx.operators.element_types import range_of
 from tallow.onnx.operators.registry import Ints, ints, operator
+from tallow.ops.dims import normalize_dim
 
 Axes = tuple[int, ...]
 Reduction = Callable[[Tensor, Axes, bool], Tensor]
@@ -76,7 +77,7 @@ def _reduce_min(data: Tensor, axes: Axes, keepdim: bool) -> Tensor:
 
 @reduction("ReduceProd")
 def _reduce_prod(data: Tensor, axes: Axes, keepdim: bool) -> Tensor:
-    for axis in sorted((axis % data.dim() for axis in axes), reverse=True):
+    for axis in sorted((normalize_dim(axis, data.dim(), "ReduceProd") for axis in axes), reverse=True):
         data = tl.prod(data, axis, keepdim)
     return data
 

@@ -16,6 +16,7 @@ from tallow import Tensor, int64
 from tallow.core.apply import apply
 from tallow.errors import ArgumentError
 from tallow.onnx.operators.registry import operator
+from tallow.ops.dims import normalize_dim
 from tallow.ops.interpolation import cubic_filter, resample, triangle_filter
 from tallow.ops.resampling import Taps
 
@@ -118,7 +119,7 @@ def _axes(
     else:
         raise ArgumentError("Resize: neither scales nor sizes", hint="pass one of them")
     return {
-        axis % x.dim(): Axis(length, out, factor, corners[i], corners[i + len(axes)])
+        normalize_dim(axis, x.dim(), "Resize"): Axis(length, out, factor, corners[i], corners[i + len(axes)])
         for i, (axis, length, out, factor) in enumerate(zip(axes, lengths, outs, factors, strict=True))
     }
 

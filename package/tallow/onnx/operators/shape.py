@@ -14,10 +14,11 @@ import numpy as np
 import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
-from tallow.errors import ArgumentError, ShapeError
+from tallow.errors import ArgumentError, DimensionError, ShapeError
 from tallow.onnx.operators.registry import Ints, ints, operator
 from tallow.onnx.operators.windows import last_dim_first
 from tallow.onnx.tensors import MAX_DIMENSIONS
+from tallow.ops.dims import normalize_dim
 
 
 @operator("Shape", since=1, whole=True)
@@ -54,6 +55,8 @@ def flatten(x: Tensor, *, axis: int = 1) -> Tensor:
         return x.reshape(1, -1)
     if axis == 1:
         return x.flatten(1) if x.dim() > 1 else x.reshape(-1, 1)
+    if not -x.dim() <= axis <= x.dim():
+        raise DimensionError(f"Flatten: axis={axis} for {x.dim()} dims", hint="it is the number of dims before the cut")
     return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
 
 
@@ -98,7 +101,7 @@ def unsqueeze_axes(data: Tensor, *, axes: tuple[int, ...]) -> Tensor:
 def _unsqueeze(data: Tensor, axes: Sequence[int]) -> Tensor:
     if len(axes) > 1 and min(axes) < 0:
         rank = data.dim() + len(axes)
-        axes = [axis % rank for axis in axes]
+        axes = [normalize_dim(axis, rank, "Unsqueeze") for axis in axes]
     for axis in sorted(axes):
         data = data.unsqueeze(axis)
     return data
@@ -130,6 +133,11 @@ def concat_along(*inputs: Tensor, axis: int = 1) -> Tensor:
     return tl.cat(inputs, axis)
 
 
+def _lengths(data: Tensor, axis: int, split: Sequence[int] | None, outputs: int) -> list[int]:
+    """Return the lengths of the parts: those given, or one for all."""
+    return _parts(data.shape[normalize_dim(axis, data.dim(), "Split")], outputs) if split is None else list(split)
+
+
 def _parts(length: int, count: int) -> list[int]:
     """Return the lengths of `count` parts, of which the last may be shorter."""
     size = -(-length // count)
@@ -146,7 +154,7 @@ def split(
     """
     if num_outputs not in (None, outputs):
         raise ArgumentError(f"Split: num_outputs={num_outputs!s:.80}, but the node has {outputs} outputs")
-    lengths = _parts(data.shape[axis], outputs) if split is None else list(ints(split))
+    lengths = _lengths(data, axis, None if split is None else ints(split), outputs)
     return tuple(tl.split(data, lengths, axis))
 
 
@@ -155,7 +163,7 @@ def split_axis(
     data: Tensor, *, axis: int = 0, split: tuple[int, ...] | None = None, outputs: int = 1
 ) -> tuple[Tensor, ...]:
     """Cut along `axis` into parts of the lengths `split`, or of one length."""
-    lengths = _parts(data.shape[axis], outputs) if split is None else list(split)
+    lengths = _lengths(data, axis, split, outputs)
     return tuple(tl.split(data, lengths, axis))
 
 
@@ -168,7 +176,7 @@ def split_input(
     outputs: int = 1,
 ) -> tuple[Tensor, ...]:
     """Cut along `axis` into parts of the lengths `split`, or of one length."""
-    lengths = _parts(data.shape[axis], outputs) if split is None else list(ints(split))
+    lengths = _lengths(data, axis, None if split is None else ints(split), outputs)
     return tuple(tl.split(data, lengths, axis))
 
 

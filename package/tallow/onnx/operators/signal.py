@@ -14,6 +14,7 @@ from tallow import Tensor
 from tallow.errors import ShapeError
 from tallow.onnx.operators.element_types import dtype_of
 from tallow.onnx.operators.registry import Ints, ints, operator
+from tallow.ops.dims import normalize_dim
 
 
 @operator("HannWindow", since=17, whole=True, folds=False)
@@ -52,7 +53,7 @@ def dft(
     Shapes:  (..., N, ..., 1 or 2) -> (..., length, ..., 2), of an inverse `onesided` transform (..., 1)
     """
     along = ints(axis)[0] if axis is not None else -2
-    along = along % x.dim()
+    along = normalize_dim(along, x.dim(), "DFT")
     length = ints(dft_length)[0] if dft_length is not None else None
     values = _as_complex(x)
     if onesided and inverse:

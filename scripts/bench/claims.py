@@ -75,6 +75,7 @@ CLAIMS = {
     "matmul": Claim("matmul", rivals=("jax", "onnx")),
     "memory": Claim("memory"),
     "names": Claim("names"),
+    "onnx": Claim("onnx_files"),
     "ops": Claim("ops"),
     "perplexity": Claim("perplexity"),
     "products": Claim("products"),

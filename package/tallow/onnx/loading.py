@@ -6,7 +6,7 @@ import os
 from itertools import chain
 from pathlib import Path
 from traceback import walk_tb
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, ClassVar, TypeAlias
 
 from tallow.core.creation import get_default_device
 from tallow.devices import device
@@ -18,12 +18,14 @@ from tallow.io.source import Source, open_source
 from tallow.onnx.builder import Builder, inputs_of
 from tallow.onnx.examples import FAILURES
 from tallow.onnx.explain import explanation
+from tallow.onnx.inference import Inference, takes
 from tallow.onnx.passes import clean
 from tallow.onnx.protobuf import ModelProto, read_model
 from tallow.onnx.python import write_python
 from tallow.onnx.scopes import Program
 from tallow.onnx.signature import ValueInfo, bound, value_info
 from tallow.onnx.tensors import ExternalFiles
+from tallow.tape.modes import INFERENCE, PLAIN, mode
 
 CPU = device("cpu")
 ModelSource: TypeAlias = Source | IO[bytes]
@@ -34,6 +36,8 @@ class OnnxModule(GraphModule):
 
     Call it with the inputs by position, or by their names in the file. It returns one value, or a tuple of them.
     """
+
+    quick: ClassVar[Inference | None] = None
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -76,7 +80,7 @@ class OnnxModule(GraphModule):
         place = next((tensor.device for tensor in chain(self.parameters(), self.buffers())), CPU)
         try:
             if place == CPU:
-                return super().__call__(*values)
+                return self._quickly(values) if self._is_quick(values) else super().__call__(*values)
             with place:  # where operators make tensors of shapes and of numbers
                 return super().__call__(*values)
         except TallowError as error:
@@ -85,6 +89,20 @@ class OnnxModule(GraphModule):
             raise
         except FAILURES as error:
             raise GraphError(f"{self._place(error) or 'the model'}: {type(error).__name__}: {error}") from error
+
+    def _is_quick(self, values: tuple[Any, ...]) -> bool:
+        """Return whether a call records no gradients, and nothing else watches it."""
+        return mode.usual in (PLAIN, INFERENCE) and not self.training and not self.has_hooks() and takes(values)
+
+    def _quickly(self, values: tuple[Any, ...]) -> Any:
+        """Run the quick form of the graph; if that fails, the graph itself, which may compute it, or names the node."""
+        own = type(self)  # of this object alone, as its forward; copies make theirs
+        if own.quick is None or not own.quick.holds():
+            own.quick = Inference(self)
+        try:
+            return own.quick.run(*values)
+        except (TallowError, *FAILURES):
+            return super().__call__(*values)
 
     def _place(self, error: Exception) -> str | None:
         """Return which node of the file raised an error."""

@@ -102,13 +102,19 @@ class Recurrence:
     def by_tallow(self, run: Callable[..., tuple[Tensor, ...]], x: Tensor, w: Tensor, r: Tensor, b: Tensor | None,
                   state: Any) -> tuple[Tensor, ...]:  # fmt: skip
         """Run tallow's layer, and return the outputs in ONNX's form."""
+        return self.with_weights(run, x, self.flat_weights(w, r, b), b is not None, state)
+
+    def with_weights(
+        self, run: Callable[..., tuple[Tensor, ...]], x: Tensor, weights: Sequence[Tensor], has_bias: bool, state: Any
+    ) -> tuple[Tensor, ...]:
+        """Run tallow's layer with its own weights, and return the outputs in ONNX's form."""
         if self.layout:
             x = x.transpose(0, 1)
         reverse = self.direction == "reverse"
         if reverse:
             x = x.flip(0)
         both = self.directions == 2
-        y, *states = run(x, state, self.flat_weights(w, r, b), b is not None, 1, 0.0, False, both, False)
+        y, *states = run(x, state, weights, has_bias, 1, 0.0, False, both, False)
         if reverse:
             y = y.flip(0)
         y = y.unflatten(2, (self.directions, -1)).transpose(1, 2)
@@ -174,7 +180,8 @@ def _zeros(x: Tensor, r: Tensor, layout: int) -> Tensor:
     return x.new_zeros((r.shape[0], x.shape[0 if layout else 1], r.shape[2]))
 
 
-def _initial(state: Tensor | None, x: Tensor, r: Tensor, layout: int) -> Tensor:
+def initial_state(state: Tensor | None, x: Tensor, r: Tensor, layout: int) -> Tensor:
+    """Return a state as (N, B, H): the given one, or zeros."""
     if state is None:
         return _zeros(x, r, layout)
     return state.transpose(0, 1) if layout else state
@@ -199,7 +206,7 @@ def rnn(
 ) -> tuple[Tensor, ...]:
     """Run a layer h = f(x @ W.T + h @ R.T + b)."""
     layer = Recurrence("RNN", hidden_size, direction, activations, activation_alpha, activation_beta, clip, layout)
-    h = _initial(initial_h, x, r, layout)
+    h = initial_state(initial_h, x, r, layout)
     if sequence_lens is None and clip is None:
         for name, run in (("tanh", tl.rnn_tanh), ("relu", tl.rnn_relu)):
             if {each.lower() for each in layer.activations} == {name}:
@@ -237,7 +244,7 @@ def gru(
 ) -> tuple[Tensor, ...]:
     """Gated recurrent units; `linear_before_reset` multiplies by the reset gate after the product, as PyTorch does."""
     layer = Recurrence("GRU", hidden_size, direction, activations, activation_alpha, activation_beta, clip, layout)
-    h = _initial(initial_h, x, r, layout)
+    h = initial_state(initial_h, x, r, layout)
     if sequence_lens is None and layer.is_usual and linear_before_reset:
         # PyTorch's update gate keeps the old state, as ONNX's does.
         return layer.by_tallow(tl.gru, x, w, r, b, h)
@@ -282,7 +289,7 @@ def lstm(
     Shapes:  p (N, 3 · H) in the order input, output, forget
     """
     layer = Recurrence("LSTM", hidden_size, direction, activations, activation_alpha, activation_beta, clip, layout)
-    h, c = _initial(initial_h, x, r, layout), _initial(initial_c, x, r, layout)
+    h, c = initial_state(initial_h, x, r, layout), initial_state(initial_c, x, r, layout)
     if sequence_lens is None and p is None and layer.is_usual and not input_forget:
         return layer.by_tallow(tl.lstm, x, w, r, b, (h, c))
 

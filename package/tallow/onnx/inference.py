@@ -1,0 +1,102 @@
+"""The quick form of a loaded graph, for calls on the CPU that record no gradients.
+
+It computes what `forward` does, by other functions: convolutions with what follows them, images with adjacent channels.
+The module's own graph stays as it is, for gradients, for other devices, and to be read. Tensors are bound when the form
+is made, and it is made again after a change of the graph, of a tensor, or of what a tensor holds.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from tallow.core.tensor import Tensor
+from tallow.fx import code
+from tallow.fx.graph import Graph, at_path
+from tallow.fx.graph_module import GraphModule
+from tallow.fx.node import Node
+from tallow.nn.hooks import STRUCTURE
+from tallow.onnx.quick import QUICK, Constants
+from tallow.tape.writes import last_write, writes
+
+
+class Inference:
+    """The quick form of one graph, as it is now.
+
+    Attributes:
+        run: takes the inputs by position, and returns what forward does. Errors may be others, and name no node.
+        source: of `run`.
+    """
+
+    def __init__(self, module: GraphModule) -> None:
+        self._module, self._code, self._changes = module, module.code, STRUCTURE.changes
+        self._written, self._hidden = writes.last, writes.hidden
+        self._below: list[Inference] = []
+        self._held: dict[str, Any] = {}
+        graph = copy.deepcopy(module.graph)
+        constants = Constants(module)
+        for simplify in QUICK:
+            simplify(graph, constants)
+        self._constants = constants
+        self._copied = [(tensor, tensor.array) for tensor in constants.copied]
+        self.run = self._function(graph)
+
+    def _function(self, graph: Graph) -> Callable[..., Any]:
+        written = _Writer(graph, self._value).write()
+        self.source = written.src
+        made: dict[str, Any] = {}
+        exec(compile(written.src, f"<tallow quick {type(self._module).__name__}>", "exec"), written.globals, made)
+        forward = made["forward"]
+        return lambda *values: forward(None, *values)
+
+    def _value(self, path: str) -> Any:
+        """Return what a node reads: a tensor, or a function of a graph."""
+        held = self._constants.at(path)
+        if not self._constants.is_made(path):
+            self._held[path] = held
+        if not isinstance(held, GraphModule):
+            return held
+        self._below.append(Inference(held))
+        return self._below[-1].run
+
+    def holds(self) -> bool:
+        """Return whether nothing has changed since the form was made."""
+        if self._module.code is not self._code or not all(map(Inference.holds, self._below)):
+            return False
+        if self._changes != STRUCTURE.changes:
+            if any(at_path(self._module, path) is not held for path, held in self._held.items()):
+                return False
+            self._changes = STRUCTURE.changes
+        if any(tensor.array is not array for tensor, array in self._copied):
+            return False
+        if self._hidden != writes.hidden:
+            return False
+        if self._written != writes.last:
+            if any(last_write(array) > self._written for _, array in self._copied):
+                return False
+            self._written = writes.last
+        return True
+
+
+class _Writer(code.Writer):
+    """Writes the function of a graph, with what it reads as globals, which is quicker to find than attributes."""
+
+    def __init__(self, graph: Graph, value: Callable[[str], Any]) -> None:
+        super().__init__(graph, "self")
+        self._value_at = value
+
+    def expression(self, node: Node) -> str:
+        """Return the source of a node's value."""
+        if node.op == "get_attr":
+            return self._global("constant", self._value_at(str(node.target)))
+        return super().expression(node)
+
+    def function(self, function: Any) -> str:
+        """Return the name of a function."""
+        return self._global(getattr(function, "__name__", type(function).__name__), function)
+
+
+def takes(values: tuple[Any, ...]) -> bool:
+    """Return whether the quick form may compute with these inputs: Tensors of plain classes, and other values."""
+    return all(type(value) is Tensor or not isinstance(value, Tensor) for value in values)

@@ -1,0 +1,239 @@
+"""Convolutions of images with the sum and the activation that follow, and maxima: images with adjacent channels."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import tallow as tl
+from tallow.core.tensor import Tensor, wrap
+from tallow.fx.graph import Graph
+from tallow.fx.node import Node
+from tallow.kernels import run
+from tallow.kernels.blocks.image_convolution import ImageConvolution, Sizes
+from tallow.nn import functional as F
+from tallow.onnx.operators import pooling
+from tallow.onnx.operators.windows import explicit_pads
+from tallow.onnx.passes.matching import shape_of
+from tallow.onnx.quick.constants import Constants
+from tallow.onnx.quick.pads import amounts_of
+
+SIMPLE = {
+    F.relu: ("clamp", 0.0, math.inf),
+    F.hardsigmoid: ("clamp", 0.0, 1.0),  # of x / 6 + 1 / 2
+    F.hardswish: ("hard_swish", -math.inf, math.inf),
+    F.silu: ("silu", -math.inf, math.inf),
+}
+
+
+class FusedConvolution:
+    """A convolution of a Tensor, what is added to it and an activation, as a node of a quick graph."""
+
+    __name__ = "image_convolution"
+
+    def __init__(self, block: ImageConvolution) -> None:
+        self.block = block
+
+    def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
+        """Return the result.  Shapes:  x (N, C, H, W), plus broadcasts to the result -> (N, O, *out)
+
+        Raises:  ShapeError for another x; ValueError if the sum has another shape than the convolution
+        """
+        added = None
+        if plus is not None:
+            shape = (len(x.array), len(self.block.weight), *self.block.out(x.array.shape))
+            added = plus.array if plus.array.shape == shape else np.broadcast_to(plus.array, shape)
+        return wrap(run("image_convolution", x.array, self.block, added))
+
+
+class ImageMaxPool:
+    """The maxima of windows of a Tensor."""
+
+    __name__ = "image_max_pool"
+
+    def __init__(self, kernel: Sizes, stride: Sizes, before: Sizes, after: Sizes, dilation: Sizes) -> None:
+        self.settings = kernel, stride, before, dilation
+        self.reach = [a + b - d * (k - 1) - 1 for k, a, b, d in zip(kernel, before, after, dilation, strict=True)]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the maxima.  Shapes:  x (N, C, H, W) -> (N, C, *out)"""
+        stride = self.settings[1]
+        out = tuple((n + r) // s + 1 for n, r, s in zip(x.array.shape[2:], self.reach, stride, strict=True))
+        return wrap(run("image_max_pool", x.array, *self.settings, out))
+
+
+class _Convolution:
+    """A convolution that is found in a graph, and what follows it, as it is absorbed.
+
+    Attributes:
+        weight, bias: with the factors and the sums that follow before `plus` and the action.
+    """
+
+    def __init__(self, x: Node, weight: Tensor, bias: Tensor | None, settings: tuple[Any, ...]) -> None:
+        self.x, self.weight, self.bias = x, weight, bias
+        self.settings = settings  # stride, before, after, dilation, groups
+        self.plus: Node | None = None
+        self.action: tuple[Any, ...] = ()
+        self.scale, self.shift = 1.0, 0.0
+
+    @property
+    def arguments(self) -> tuple[Node, ...]:
+        """The operands of a call."""
+        return (self.x,) if self.plus is None else (self.x, self.plus)
+
+    def block(self) -> ImageConvolution:
+        """Return the arrays as a kernel takes them."""
+        bias = None if self.bias is None else self.bias.array
+        stride, before, after, dilation, groups = self.settings
+        action, low, high = self.action or ("nothing", -math.inf, math.inf)
+        follows = {"action": action, "low": low, "high": high, "scale": self.scale, "shift": self.shift}
+        return ImageConvolution(self.weight.array, bias, stride, before, after, dilation, groups, **follows)
+
+    def add(self, other: Any, constants: Constants) -> bool:
+        """Add a constant or an image; return whether it could be absorbed."""
+        if self.action:
+            number = constants.number(other)
+            self.shift += number or 0.0
+            return number is not None
+        if self.plus is None and (bias := self._by_channel(other, constants)) is not None:
+            self.bias = bias if self.bias is None else self.bias + bias
+        elif self.plus is None and _is_image(other):
+            self.plus = other
+        else:
+            return False
+        return True
+
+    def multiply(self, other: Any, constants: Constants) -> bool:
+        """Multiply by a constant; return whether it could be absorbed."""
+        if self.action:
+            number = constants.number(other)
+            if number is None or self.shift:
+                return False
+            self.scale *= number
+        elif self.plus is not None or (factor := self._by_channel(other, constants)) is None:
+            return False
+        else:
+            self.weight = self.weight * factor.reshape(-1, 1, 1, 1)
+            self.bias = None if self.bias is None else self.bias * factor
+        return True
+
+    def act(self, node: Node, constants: Constants) -> bool:
+        """Apply an activation; return whether it could be absorbed."""
+        action = None if self.action else _action(node, constants)
+        if action is None:
+            return False
+        if node.target is F.hardsigmoid:
+            if self.plus is not None:
+                return False
+            self.weight = self.weight / 6
+            self.bias = (0.0 if self.bias is None else self.bias / 6) + tl.full((len(self.weight),), 0.5)
+        self.action = action
+        return True
+
+    def _by_channel(self, value: Any, constants: Constants) -> Tensor | None:
+        """Return a number, or one for each channel of an image, as a vector; or None."""
+        held, outputs = constants.tensor(value), len(self.weight)
+        if held is not None and held.dtype is tl.float32 and held.shape[-3:] == (outputs, 1, 1):
+            return constants.copy(held).reshape(-1) if held.numel() == outputs else None
+        number = constants.number(value)
+        return None if number is None else tl.full((outputs,), number)
+
+
+def images(graph: Graph, constants: Constants) -> None:
+    """Replace the convolutions of a graph by fused ones; and if there are some, its maxima too."""
+    count = 0
+    for node in graph.nodes:
+        found = _found(node, constants)
+        if found is not None:
+            _replace(graph, _absorb(found, node, constants), FusedConvolution(found.block()), found.arguments)
+            count += 1
+    for node in graph.nodes if count else ():
+        pool = _max_pool(node)
+        if pool is not None:
+            _replace(graph, node, pool, node.args)
+    graph.eliminate_dead_code()
+
+
+def _replace(graph: Graph, node: Node, call: FusedConvolution | ImageMaxPool, arguments: tuple[Any, ...]) -> None:
+    with graph.inserting_before(node):
+        new = graph.call_function(call, arguments)
+    new.meta = dict(node.meta)
+    node.replace_all_uses_with(new)
+
+
+def _found(node: Node, constants: Constants) -> _Convolution | None:
+    """Return the convolution of a node whose weights are float32 and known; None for other nodes."""
+    if node.op != "call_function" or node.target is not F.conv2d or node.kwargs or len(node.args) < 6:
+        return None
+    x, weight, bias, stride, padding, dilation, *groups = node.args
+    held, own = constants.tensor(weight), constants.tensor(bias)
+    if held is None or (own is None and bias is not None) or held.dtype is not tl.float32:
+        return None
+    before = after = padding
+    if (pad := amounts_of(x, constants)) is not None and pad[1] == 0.0 and min(pad[0]) >= 0 and not any(pad[0][4:]):
+        left, right, top, bottom = (*pad[0], 0, 0, 0, 0)[:4]
+        x = x.args[0]
+        before, after = (before[0] + top, before[1] + left), (after[0] + bottom, after[1] + right)
+    own = None if own is None else constants.copy(own).detach()
+    return _Convolution(x, constants.copy(held).detach(), own, (stride, before, after, dilation, *(groups or [1])))
+
+
+def _absorb(found: _Convolution, node: Node, constants: Constants) -> Node:
+    """Absorb what follows a convolution and nothing else reads; return the last node that is computed."""
+    while len(node.users) == 1:
+        user = next(iter(node.users))
+        if user.op != "call_function":
+            break
+        others = [arg for arg in user.args if arg is not node]
+        is_sum, is_product = (user.target is each and len(others) == 1 for each in (operator.add, operator.mul))
+        absorbed = (
+            found.add(others[0], constants)
+            if is_sum
+            else found.multiply(others[0], constants)
+            if is_product
+            else found.act(user, constants)
+        )
+        if not absorbed:
+            break
+        node = user
+    return node
+
+
+def _is_image(value: Any) -> bool:
+    """Return whether a node is known to be an image: a tensor of four dims, or what a convolution makes."""
+    if not isinstance(value, Node) or value.op == "get_attr":
+        return False
+    return isinstance(value.target, FusedConvolution) or len(shape_of(value) or ()) == 4
+
+
+def _action(node: Node, constants: Constants) -> tuple[Any, ...] | None:
+    """Return the activation of a node with one operand, as ImageConvolution takes it; or None."""
+    if node.target in SIMPLE and len(node.args) == 1 and not node.kwargs:
+        return SIMPLE[node.target]
+    if node.target is not tl.clamp or len(node.args) != 3 or node.kwargs:
+        return None
+    limits = [
+        default if each is None else constants.number(each)
+        for each, default in zip(node.args[1:], (-math.inf, math.inf), strict=True)
+    ]
+    return ("clamp", *limits) if None not in limits and limits[0] <= limits[1] else None  # type: ignore[operator]
+
+
+def _max_pool(node: Node) -> ImageMaxPool | None:
+    """Return the pooling of a node with two spatial dims and plain windows, or None."""
+    if node.op != "call_function" or node.target is not pooling.max_pool or len(node.args) != 1:
+        return None
+    options = node.kwargs
+    kernel = options["kernel_shape"]
+    plain = options.get("outputs", 1) == 1 and not options.get("ceil_mode") and not options.get("storage_order")
+    if not plain or len(kernel) != 2 or options.get("auto_pad", "NOTSET") != "NOTSET":
+        return None
+    before: Any
+    after: Any
+    before, after = explicit_pads(options.get("pads"), 2, "NOTSET")
+    stride, dilation = (options.get(name) or (1, 1) for name in ("strides", "dilations"))
+    reaches = all(p < d * (k - 1) + 1 for p, d, k in zip((*before, *after), dilation * 2, kernel * 2, strict=True))
+    return ImageMaxPool(kernel, stride, before, after, dilation) if reaches else None

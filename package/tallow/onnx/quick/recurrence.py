@@ -1,0 +1,63 @@
+"""Recurrent layers whose weights are put into PyTorch's order once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tallow as tl
+from tallow.core.tensor import Tensor
+from tallow.fx.graph import Graph
+from tallow.fx.node import Node
+from tallow.onnx.operators.recurrent import Recurrence, gru, initial_state, lstm
+from tallow.onnx.quick.constants import Constants
+
+
+class QuickLayer:
+    """An LSTM or GRU layer with known weights, in the form that tallow's layers take."""
+
+    __name__ = "recurrent_layer"
+
+    def __init__(self, layer: Recurrence, w: Tensor, r: Tensor, b: Tensor | None) -> None:
+        self.layer, self.r, self.has_bias = layer, r, b is not None
+        self.weights = [each.contiguous() for each in layer.flat_weights(w, r, b)]
+
+    def __call__(self, x: Tensor, *states: Tensor | None) -> tuple[Tensor, ...]:
+        """Return the outputs.  Shapes:  as in `tallow.onnx.operators.recurrent`"""
+        layer = self.layer
+        before = tuple(initial_state(state, x, self.r, layer.layout) for state in states)
+        if layer.kind == "GRU":
+            return layer.with_weights(tl.gru, x, self.weights, self.has_bias, before[0])
+        return layer.with_weights(tl.lstm, x, self.weights, self.has_bias, before)
+
+
+def recurrence(graph: Graph, constants: Constants) -> None:
+    """Bind the weights of the layers that tallow's own compute."""
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target not in (lstm, gru):
+            continue
+        states = 2 if node.target is lstm else 1
+        layer = _layer(node, "LSTM" if states == 2 else "GRU")
+        x, *weights, lengths, h, c, peepholes = (*node.args, *[None] * 8)[:8]
+        held = [constants.tensor(each) for each in weights]
+        is_known = all(each is None or tensor is not None for each, tensor in zip(weights, held, strict=True))
+        if layer is None or lengths is not None or peepholes is not None or not is_known:
+            continue
+        operands: list[Any] = [None if each is None else constants.copy(each) for each in held]
+        with graph.inserting_before(node):
+            new = graph.call_function(QuickLayer(layer, *operands), (x, h, c)[: 1 + states])
+        new.meta = dict(node.meta)
+        node.replace_all_uses_with(new)
+    graph.eliminate_dead_code()
+
+
+def _layer(node: Node, kind: str) -> Recurrence | None:
+    """Return the layer of a node as its attributes say, or None if tallow's own layers compute another one."""
+    options = dict(node.kwargs)
+    if options.pop("input_forget", 0) or (kind == "GRU" and not options.pop("linear_before_reset", 0)):
+        return None
+    names = ("activations", "activation_alpha", "activation_beta", "clip")
+    layout: Any = options.get("layout", 0)
+    direction: Any = options.get("direction", "forward")
+    given: list[Any] = [options.get(name) for name in names]
+    layer = Recurrence(kind, None, direction, *given, layout)
+    return layer if layer.is_usual else None

@@ -1,0 +1,235 @@
+"""The quick form of a loaded graph: the same values, as long as nothing has changed, and no errors of its own."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.onnx_graphs import call, loaded, typed
+
+import tallow as tl
+from tallow import nn
+from tallow.errors import ShapeError
+from tallow.nn import functional as F
+
+pytestmark = pytest.mark.cpu("the quick form is that of the CPU")
+CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    tl.manual_seed(0)
+
+
+class Residual(nn.Module):
+    """What networks for images are made of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 16, 3, stride=2, padding=1)
+        self.deep = nn.Conv2d(16, 16, 3, groups=16, bias=False)
+        self.last = nn.Conv2d(16, 16, 1)
+        self.gate = nn.Conv2d(16, 16, 1)
+        self.scale = nn.Parameter(tl.tensor([0.7]))
+
+    def forward(self, x: tl.Tensor) -> tl.Tensor:
+        x = F.max_pool2d(F.relu(self.first(x)), 3, 2, 1)
+        y = self.last(F.hardswish(self.deep(F.pad(x, (0, 2, 2, 0)))) * self.scale + 0.25) + x
+        y = F.relu(y)
+        return y * F.hardsigmoid(self.gate(y.mean((2, 3), keepdim=True)))
+
+
+def file_of(module: nn.Module, *inputs: tl.Tensor) -> bytes:
+    file = io.BytesIO()
+    tl.onnx.export(module, inputs, file)
+    return file.getvalue()
+
+
+def residual() -> tuple[tl.onnx.OnnxModule, tl.Tensor]:
+    x = tl.randn(2, 3, 17, 18)
+    return tl.onnx.load(file_of(Residual(), x)), x
+
+
+def by_graph(model: tl.onnx.OnnxModule, *inputs: tl.Tensor) -> Any:
+    """Compute by the graph itself, as calls with gradients do."""
+    with tl.no_grad():
+        return model.forward(*inputs)
+
+
+def calls(model: tl.onnx.OnnxModule, *inputs: tl.Tensor) -> Counter[str]:
+    """Return the functions that the quick form calls, without their numbers."""
+    with tl.no_grad():
+        model(*inputs)
+    quick = type(model).quick
+    assert quick is not None
+    return Counter(name.rstrip("_0123456789") for name in re.findall(r"= (\w+)\(", quick.source))
+
+
+@pytest.mark.parametrize("size", [(2, 3, 17, 18), (1, 3, 9, 40)])
+def test_values_are_those_of_the_graph(size: tuple[int, ...]) -> None:
+    x = tl.randn(*size)
+    model = tl.onnx.load(file_of(Residual(), x))
+    for context in (tl.no_grad(), tl.inference_mode()):
+        with context:
+            y = model(x)
+        np.testing.assert_allclose(y.numpy(), by_graph(model, x).numpy(), **CLOSE)
+
+
+def test_convolutions_absorb_what_follows() -> None:
+    model, x = residual()
+    found = calls(model, x)
+    assert found["image_convolution"] == 4
+    assert found["image_max_pool"] == 1
+    assert not found.keys() & {"conv2d", "relu", "hardsigmoid", "hardswish"}
+    assert "conv2d" in model.code
+    assert "image" not in model.code
+
+
+def test_gradients_come_from_the_graph() -> None:
+    model, x = residual()
+    with tl.no_grad():
+        model(x)
+    model(x).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+
+
+def in_place(model: tl.onnx.OnnxModule) -> None:
+    for parameter in model.parameters():
+        parameter.mul_(1.5)
+
+
+def through_data(model: tl.onnx.OnnxModule) -> None:
+    for parameter in model.parameters():
+        parameter.data.mul_(1.5)
+
+
+def by_state(model: tl.onnx.OnnxModule) -> None:
+    model.load_state_dict({name: value * 1.5 for name, value in model.state_dict().items()})
+
+
+def by_assignment(model: tl.onnx.OnnxModule) -> None:
+    model.load_state_dict({name: value * 1.5 for name, value in model.state_dict().items()}, assign=True)
+
+
+def by_data(model: tl.onnx.OnnxModule) -> None:
+    for parameter in model.parameters():
+        parameter.data = parameter.data * 1.5
+
+
+def by_training(model: tl.onnx.OnnxModule) -> None:
+    with tl.enable_grad():
+        optimizer = tl.optim.SGD(model.parameters(), lr=1.0)
+        model(tl.ones(2, 3, 17, 18)).sum().backward()
+        optimizer.step()
+
+
+def by_graph_change(model: tl.onnx.OnnxModule) -> None:
+    node = next(node for node in model.graph.nodes if node.target is F.relu)
+    node.target = F.silu
+    model.recompile()
+
+
+@pytest.mark.parametrize(
+    "change", [in_place, through_data, by_state, by_assignment, by_data, by_training, by_graph_change]
+)
+def test_a_change_is_seen(change: Callable[[tl.onnx.OnnxModule], None]) -> None:
+    model, x = residual()
+    with tl.no_grad():
+        before = model(x)
+        change(model)
+        after = model(x)
+    assert not np.allclose(before.numpy(), after.numpy(), **CLOSE)
+    np.testing.assert_allclose(after.numpy(), by_graph(model, x).numpy(), **CLOSE)
+
+
+def test_what_has_not_changed_is_not_made_again() -> None:
+    model, x = residual()
+    with tl.no_grad():
+        model(x)
+        first = type(model).quick
+        nn.Linear(2, 2)  # another module, and a write to another tensor
+        tl.ones(3).add_(1)
+        model(x)
+    assert type(model).quick is first
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_have_quick_forms_of_their_own(copied: Callable[[Any], Any]) -> None:
+    model, x = residual()
+    with tl.no_grad():
+        expected = model(x)
+        other = copied(model)
+        np.testing.assert_allclose(other(x).numpy(), expected.numpy(), **CLOSE)
+        if copied is not copy.copy:
+            in_place(other)
+        np.testing.assert_array_equal(model(x).numpy(), expected.numpy())
+
+
+def test_errors_name_the_node() -> None:
+    model = loaded(
+        [call("Conv", "x w", "y")], [typed("x", "n", "c", "h", "w")], {"w": np.ones((2, 3, 1, 1), np.float32)}
+    )
+    with tl.no_grad():
+        model(tl.ones(1, 3, 4, 4))
+        with pytest.raises(ShapeError) as caught:
+            model(tl.ones(1, 4, 4, 4))
+    assert any("Conv" in note for note in caught.value.__notes__)
+
+
+def test_hooks_and_training_mode_take_the_graph() -> None:
+    model, x = residual()
+    seen: list[Any] = []
+    handle = model.register_forward_hook(lambda module, args, result: seen.append(result))
+    with tl.no_grad():
+        model(x)
+        handle.remove()
+        model.train()
+        model(x)
+    assert len(seen) == 1
+    assert type(model).quick is None
+
+
+def test_half_precision_and_doubles() -> None:
+    model, x = residual()
+    for dtype, close in ((tl.float64, 1e-12), (tl.float16, 1e-2)):
+        model.to(dtype)
+        with tl.no_grad():
+            y = model(x.to(dtype))
+        assert y.dtype is dtype
+        np.testing.assert_allclose(y.numpy(), by_graph(model, x.to(dtype)).numpy(), rtol=close, atol=close)
+
+
+QUANTIZED = [
+    call("DynamicQuantizeLinear", "x", "q s z"),
+    call("MatMulInteger", "q w z wz", "i"),
+    call("Cast", "i", "f", to=1),
+    call("Mul", "s ws", "m"),
+    call("Mul", "f m", "p"),
+    call("Add", "p b", "y"),
+]
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8])
+def test_dynamically_quantized_products(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (12, 33), endpoint=True).astype(kind)
+    zero = np.array(0 if kind is np.int8 else 128, kind)
+    tensors = {"w": weight, "wz": zero, "ws": np.float32(0.02), "b": rng.standard_normal(33).astype(np.float32)}
+    model = loaded(QUANTIZED, [typed("x", 5, 12)], tensors)
+    x = tl.randn(5, 12)
+    assert calls(model, x) == {"quantized": 1, "integer_product": 1}
+    with tl.no_grad():
+        y = model(x)
+    np.testing.assert_allclose(y.numpy(), by_graph(model, x).numpy(), rtol=1e-6, atol=1e-6)
+    low, high = min(x.min().item(), 0), max(x.max().item(), 0)
+    scale = np.float32((high - low) / 255)
+    codes = np.clip(np.rint(x.numpy() / scale) + np.rint(-low / scale), 0, 255) - np.rint(-low / scale)
+    exact = (codes @ (weight.astype(np.float64) - float(zero))) * scale * 0.02 + tensors["b"]
+    np.testing.assert_allclose(y.numpy(), exact, rtol=1e-5, atol=1e-5)

@@ -11,7 +11,7 @@ Source:  Devlin et al. 2018, arXiv:1810.04805; names as in transformers' `modeli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.creation import arange, zeros
@@ -105,9 +105,9 @@ class BertModel(BertPretrainedModel, PooledModel):
     """
 
     embeddings_class: ClassVar[type[BertEmbeddings]] = BertEmbeddings
-    encoder_class: ClassVar[Callable[[Any, Any, Any], Module]] = BertEncoder
+    encoder_class: ClassVar[type[Any]] = BertEncoder
     encoder_name: ClassVar[str] = "encoder"
-    pooler_class: ClassVar[Callable[[Any, Any, Any], Module]] = BertPooler
+    pooler_class: ClassVar[type[Any]] = BertPooler
 
     def __init__(
         self, config: BertConfig, device: Any = None, dtype: Any = None, *, add_pooling_layer: bool = True
@@ -237,7 +237,7 @@ class BertForMaskedLM(BertPretrainedModel):
 
     def add_head(self, device: Any, dtype: Any) -> None:
         """Add what computes logits, under its name in checkpoints."""
-        self.cls = BertMaskedLMHead(self.config, device, dtype)
+        self.cls: Module = BertMaskedLMHead(self.config, device, dtype)
 
     def predict(self, x_BTD: Tensor, embeddings_VE: Tensor) -> Tensor:
         """Return the logits (B, T, V) of hidden states.  Args: embeddings_VE: those of the tokens"""

@@ -109,7 +109,7 @@ class BertEmbeddings(Module):
         self.token_type_embeddings = (
             Embedding(config.type_vocab_size, width, **factory) if config.type_vocab_size else None
         )
-        self.LayerNorm = LayerNorm(width, config.layer_norm_eps, **factory)
+        self.LayerNorm: Module = LayerNorm(width, config.layer_norm_eps, **factory)
         self.dropout = Dropout(config.hidden_dropout_prob)
 
     def forward(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:

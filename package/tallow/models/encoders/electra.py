@@ -53,9 +53,15 @@ class ElectraConfig(BertConfig):
 class ElectraPretrainedModel(BertPretrainedModel):
     """The base of ELECTRA models with and without a head."""
 
-    config_class = ElectraConfig
+    config_class: ClassVar[type[BertConfig]] = ElectraConfig
     base_model_prefix = "electra"
-    heads = ("discriminator_predictions.", "generator_predictions.", "generator_lm_head.", "classifier.", "qa_outputs.")
+    heads: ClassVar[tuple[str, ...]] = (
+        "discriminator_predictions.",
+        "generator_predictions.",
+        "generator_lm_head.",
+        "classifier.",
+        "qa_outputs.",
+    )
 
 
 class ElectraModel(ElectraPretrainedModel, BertModel):

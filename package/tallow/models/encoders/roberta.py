@@ -67,9 +67,9 @@ class RobertaEmbeddings(BertEmbeddings):
 class RobertaPretrainedModel(BertPretrainedModel):
     """The base of RoBERTa models with and without a head."""
 
-    config_class = RobertaConfig
+    config_class: ClassVar[type[BertConfig]] = RobertaConfig
     base_model_prefix = "roberta"
-    heads = ("lm_head.", "classifier.", "qa_outputs.")
+    heads: ClassVar[tuple[str, ...]] = ("lm_head.", "classifier.", "qa_outputs.")
     head_family = "Roberta"
 
 

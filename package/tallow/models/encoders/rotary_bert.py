@@ -56,7 +56,7 @@ class RotaryBertConfig(BertConfig):
     down_bias: ClassVar[bool] = True
     older_names: ClassVar[Mapping[str, str]] = {}
     older_parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"partial_rotary_factor": (1.0,)}
+    computed: ClassVar = {"partial_rotary_factor": (1.0,)}
     unread: ClassVar[frozenset[str]] = frozenset({"is_decoder"})
 
     def __post_init__(self) -> None:
@@ -221,10 +221,12 @@ def _fixed_ntk(entries: Mapping[str, Any], scaling: Mapping[str, Any]) -> dict[s
     """Return the base and the scaling of rotary angles of GTE's "ntk": the base grows by the factor, and angles shrink
     by its root, whatever the length of the text.  Source: `modeling.py` of Alibaba-NLP/new-impl"""
     factor, base = scaling.get("factor"), entries.get("rope_theta", GteConfig.rope_theta)
-    heads, width = entries.get("num_attention_heads"), entries.get("hidden_size")
-    known = {"type", "rope_type", "factor"} >= {*scaling} and all(type(size) is int for size in (heads, width))
-    if not known or not isinstance(factor, int | float) or factor < 1:
+    heads, width = (entries.get(name, 0) for name in ("num_attention_heads", "hidden_size"))
+    has_sizes = all(type(size) is int and size > 0 for size in (heads, width))
+    if not has_sizes or not {"type", "rope_type", "factor"} >= {*scaling}:
         return {}  # refused by its name
+    if not isinstance(factor, int | float) or factor < 1:
+        return {}
     return {
         "rope_theta": base * factor,
         "rope_scaling": {"rope_type": "linear", "factor": factor ** (2 * heads / width)},

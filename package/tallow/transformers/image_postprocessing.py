@@ -129,6 +129,11 @@ def resized(maps_NYX: Tensor, size: tuple[int, int] | None, mode: str = "bilinea
     return F.interpolate(maps_NYX[None], size=size, mode=mode, **options)[0]
 
 
+def nothing(maps_NYX: Tensor, size: tuple[int, int] | None) -> Tensor:
+    """Return a map of no segments, -1, of the height and width of a picture; None means those of other maps."""
+    return full(size or tuple(maps_NYX.shape[1:]), -1.0, device=maps_NYX.device)
+
+
 class Masks:
     """A mask and a label for each query: DETR's `logits` and `pred_masks`."""
 
@@ -172,7 +177,7 @@ class Masks:
         for mask, score, label, size in zip(masks.sigmoid(), scores, labels, sizes, strict=True):
             kept = (label != logits.shape[-1] - 1) & (score > threshold)
             if not kept.any():
-                found.append({"segmentation": full(size or tuple(mask.shape[1:]), -1.0), "segments_info": []})
+                found.append({"segmentation": nothing(mask, size), "segments_info": []})
                 continue
             limits = (mask_threshold, overlap_mask_area_threshold)
             fused = label_ids_to_fuse or set()
@@ -240,7 +245,7 @@ class FormerMasks(Masks):
             inside = (mask.sigmoid() * pixels).flatten(1).sum(1) / (pixels.flatten(1).sum(1) + NEARLY_ZERO)
             pixels = resized(pixels, size, "nearest")
             entries, kept = [], []
-            segmentation = full(tuple(pixels.shape[1:]), -1.0)
+            segmentation = nothing(pixels, None)
             for own, score, label in zip(pixels, (scores * inside).tolist(), (index % labels).tolist(), strict=True):
                 if score >= threshold and own.any():
                     segmentation = where(own == 1, float(len(kept)), segmentation)
@@ -310,7 +315,7 @@ def segments_of(
     best_YX = weighted_QYX.argmax(0)
     own_QYX = best_YX == arange(scores_Q.shape[0], device=best_YX.device).reshape(-1, 1, 1)
     left, before = own_QYX.flatten(1).sum(1).tolist(), (weighted_QYX >= threshold).flatten(1).sum(1).tolist()
-    segmentation = zeros(tuple(best_YX.shape), dtype=int32)
+    segmentation = zeros(tuple(best_YX.shape), dtype=int32, device=best_YX.device)
     entries: list[dict[str, Any]] = []
     former: dict[int, int] = {}
     number = 0

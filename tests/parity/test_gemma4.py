@@ -14,6 +14,7 @@ from support.model_pairs import reference_model, tokens
 import tallow as tl
 from tallow.errors import CheckpointError
 from tallow.models import AutoModel
+from tallow.text.gguf_tokenizer import tokenizer_entries
 
 
 def test_the_part_of_texts_loads(tmp_path: Path) -> None:
@@ -41,3 +42,35 @@ def test_experts_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="enable_moe_block is True"):
         AutoModel.from_pretrained(tmp_path)
+
+
+def test_tokenizer_of_gguf_files() -> None:
+    """Merges are in the file, scores mean nothing."""
+    tokenizers = pytest.importorskip("tokenizers")
+    special = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    bytes_ = [f"<0x{i:02X}>" for i in range(256)]
+    pieces = ["▁", "a", "b", "c", "ab", "▁ab", "bc", "▁▁"]
+    merges = [("a", "b"), ("▁", "ab"), ("b", "c"), ("▁", "▁")]
+    tokens = [*special, *bytes_, *pieces]
+    metadata = {
+        "tokenizer.ggml.model": "gemma4",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.scores": [-1000.0] * len(tokens),
+        "tokenizer.ggml.token_type": [3, 3, 3, 3, *([6] * 256), *([1] * len(pieces))],
+        "tokenizer.ggml.merges": [" ".join(pair) for pair in merges],
+        "tokenizer.ggml.bos_token_id": 2,
+        "tokenizer.ggml.eos_token_id": 1,
+        "tokenizer.ggml.unknown_token_id": 3,
+        "tokenizer.ggml.add_space_prefix": False,
+        "tokenizer.ggml.add_bos_token": True,
+    }
+    entries, _ = tokenizer_entries(metadata, "model.gguf")
+    ours = tokenizers.Tokenizer.from_str(json.dumps(entries))
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    theirs = tokenizers.Tokenizer(
+        tokenizers.models.BPE(vocabulary, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True)
+    )
+    theirs.normalizer = tokenizers.normalizers.Replace(" ", "▁")
+    for text in ("abc  ab é", " bcab", "c"):
+        assert ours.encode(text).ids == [2, *theirs.encode(text).ids]
+        assert ours.decode(ours.encode(text).ids) == text

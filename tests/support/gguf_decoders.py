@@ -33,6 +33,19 @@ DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "ernie 4.5": ("ernie4_5", "Ernie4_5ForCausalLM", PLAIN | {"head_dim": 32}),
     "exaone4": ("exaone4", "Exaone4ForCausalLM", PLAIN | {"sliding_window": 4, "num_hidden_layers": 4}),
     "gpt-neox": ("gptneox", "GPTNeoXForCausalLM", HALF),
+    "gemma4": (
+        "gemma4",
+        "Gemma4ForCausalLM",
+        {"num_hidden_layers": 6, "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * 2}
+        | {"head_dim": 16, "global_head_dim": 32, "sliding_window": 4, "num_kv_shared_layers": 2}
+        | {"use_double_wide_mlp": True, "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 64},
+    ),
+    "gemma4, keys as values": (
+        "gemma4",
+        "Gemma4ForCausalLM",
+        {"num_hidden_layers": 6, "attention_k_eq_v": True, "num_global_key_value_heads": 1}
+        | {"head_dim": 16, "global_head_dim": 32, "sliding_window": 4, "hidden_size_per_layer_input": 0},
+    ),
     "glm 4": ("glm4", "Glm4ForCausalLM", HALF | {"head_dim": 16}),
     "gpt-oss": (
         "gpt-oss",
@@ -102,7 +115,8 @@ def tensors_of(model: Any, architecture: str) -> dict[str, Any]:
             named = both if part == "gate_up_proj" else {part: array}
             tensors |= {f"{path}.{each}.{end}": np.ascontiguousarray(rows) for each, rows in named.items()}
         else:
-            tensors[f"{name}.weight" if name.endswith(".sinks") else name] = converted(model, name, array)
+            end = ".weight" if name.endswith((".sinks", "layer_scalar")) else ""
+            tensors[name + end] = converted(model, name, array)
     return tensors
 
 
@@ -112,33 +126,61 @@ def add_sizes(writer: Any, model: Any, architecture: str) -> None:
 
     config = model.config
     rope = config.rope_parameters.get("full_attention", config.rope_parameters)
-    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    own = None if architecture == "gemma4" else getattr(config, "head_dim", None)  # whose layers have two widths
+    head = own or config.hidden_size // config.num_attention_heads
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_feed_forward_length(config.intermediate_size)
+    if architecture != "gemma4":
+        writer.add_feed_forward_length(config.intermediate_size)
+        writer.add_head_count_kv(getattr(config, "num_key_value_heads", config.num_attention_heads))
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(getattr(config, "num_key_value_heads", config.num_attention_heads))
     writer.add_rope_freq_base(rope["rope_theta"])
     eps = next((getattr(config, name) for name in ("layer_norm_eps", "norm_epsilon") if hasattr(config, name)), None)
     if eps is None and architecture != "olmo":
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     else:
         writer.add_layer_norm_eps(1e-5 if eps is None else eps)
-    if getattr(config, "head_dim", None) and architecture != "cohere2":
+    if own and architecture != "cohere2":
         writer.add_key_length(head)
         writer.add_value_length(head)
-    if "partial_rotary_factor" in rope:
+    if "partial_rotary_factor" in rope and architecture != "gemma4":
         writer.add_rope_dimension_count(int(head * rope["partial_rotary_factor"]))
     if rope["rope_type"] == "yarn":
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
     MORE.get(architecture, lambda writer, config: None)(writer, config)
-    if (window := getattr(config, "sliding_window", None)) is not None:
+    if architecture == "gemma4":
+        _gemma4(writer, config)
+    elif (window := getattr(config, "sliding_window", None)) is not None:
         writer.add_sliding_window(window)
         if architecture in ("exaone4", "olmo2"):
             writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
+
+
+def _gemma4(writer: Any, config: Any) -> None:
+    slides = [kind == "sliding_attention" for kind in config.layer_types]
+    layers = [config.per_layer_config[i] for i in range(config.num_hidden_layers)]
+    wide, narrow = layers[slides.index(False)].head_dim, layers[slides.index(True)].head_dim
+    owners = config.num_hidden_layers - config.num_kv_shared_layers
+    width = config.intermediate_size
+    doubled = [width if i < owners else 2 * width for i in range(config.num_hidden_layers)]
+    writer.add_feed_forward_length(doubled if config.use_double_wide_mlp else width)
+    writer.add_head_count_kv([layer.num_key_value_heads for layer in layers])
+    writer.add_shared_kv_layers(config.num_kv_shared_layers)
+    writer.add_embedding_length_per_layer_input(config.hidden_size_per_layer_input)
+    writer.add_sliding_window(config.sliding_window)
+    writer.add_sliding_window_pattern(slides)
+    writer.add_key_length(wide)
+    writer.add_value_length(wide)
+    writer.add_key_length_swa(narrow)
+    writer.add_value_length_swa(narrow)
+    writer.add_rope_dimension_count(wide)
+    writer.add_rope_dimension_count_swa(narrow)
+    writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
+    rotated = int(wide * config.rope_parameters["full_attention"]["partial_rotary_factor"] / 2)
+    writer.add_tensor("rope_freqs.weight", np.float32([1.0] * rotated + [1e30] * (wide // 2 - rotated)))
 
 
 def _granite(writer: Any, config: Any) -> None:

@@ -1,6 +1,7 @@
 """Convert the tokenizer in a GGUF file's metadata to the `tokenizer.json` format.
 
     tokenizer.ggml.model     "gpt2", byte-level BPE (Llama 3, Qwen, GPT-2); "llama", SentencePiece BPE (Llama 2, Gemma);
+                             "gemma4", the same with merges in place of scores;
                              "bert", WordPiece; or "t5", SentencePiece Unigram (XLM-RoBERTa)
     tokenizer.ggml.pre       how "gpt2" splits text into words, before it merges bytes
     tokenizer.ggml.tokens    the tokens, by id;  .token_type  their types;  .merges, .scores  the order of merges
@@ -267,9 +268,12 @@ def _byte_level(vocabulary: _Vocabulary) -> dict[str, Any]:
 
 def _sentence_piece(vocabulary: _Vocabulary) -> dict[str, Any]:
     """Return the entries of a SentencePiece BPE tokenizer with byte fallback."""
+    merges: Any = vocabulary.get("merges") if vocabulary.get("model") == "gemma4" else None
     scores = vocabulary.list_of("scores", float)
-    if not scores:
+    if not scores and merges is None:
         raise TokenizerError(f"{vocabulary.name} has no tokenizer.ggml.scores", hint=HINT)
+    if merges is not None and not _is_list(merges, str):
+        raise TokenizerError(f"{vocabulary.name}: tokenizer.ggml.merges are no strings", hint=HINT)
     unknown = vocabulary.token("unknown") or next(
         (token for token, kind in zip(vocabulary.tokens, vocabulary.types, strict=True) if kind == UNKNOWN), None
     )
@@ -287,7 +291,7 @@ def _sentence_piece(vocabulary: _Vocabulary) -> dict[str, Any]:
         "pre_tokenizer": None,
         "post_processor": vocabulary.ends(bos=True),
         "decoder": {"type": "Sequence", "decoders": to_text},
-        "model": vocabulary.model(_merges(vocabulary, scores), **options),
+        "model": vocabulary.model(_merges(vocabulary, scores) if merges is None else merges, **options),
     }
 
 
@@ -368,7 +372,7 @@ def _unigram(vocabulary: _Vocabulary) -> dict[str, Any]:
     }
 
 
-KINDS = {"gpt2": _byte_level, "llama": _sentence_piece, "bert": _word_pieces, "t5": _unigram}
+KINDS = {"gpt2": _byte_level, "llama": _sentence_piece, "gemma4": _sentence_piece, "bert": _word_pieces, "t5": _unigram}
 
 
 def _is_list(value: Any, kind: type) -> bool:

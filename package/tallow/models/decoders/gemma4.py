@@ -101,7 +101,6 @@ class Gemma4Config(LayerTypesConfig):
             self.require("num_kv_shared_layers", "fewer layers", lambda _, own=owners, on=needed: own or not on)
         # Raises for an unsupported scaling.
         frequencies(self.head_width, self.rope_local_base_freq, self.rope_local_scaling, self.max_position_embeddings)
-        frequencies(self.global_head_dim, self.rope_theta, self.rope_scaling, self.max_position_embeddings)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -120,6 +119,10 @@ class Gemma4Config(LayerTypesConfig):
     @property
     def activation(self) -> str:
         return self.hidden_activation
+
+    @property
+    def rotary_width(self) -> int:
+        return self.global_head_dim
 
     @property
     def owners(self) -> int:
@@ -264,12 +267,11 @@ class Gemma4TextModel(LlamaModel):
 
     def __init__(self, config: Gemma4Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config, device, dtype)
-        context = config.max_position_embeddings
-        self.rotary_emb = RotaryEmbedding(
-            config.global_head_dim, config.rope_theta, scaling=config.rope_scaling, context=context
-        )
         self.rotary_emb_local = RotaryEmbedding(
-            config.head_width, config.rope_local_base_freq, scaling=config.rope_local_scaling, context=context
+            config.head_width,
+            config.rope_local_base_freq,
+            scaling=config.rope_local_scaling,
+            context=config.max_position_embeddings,
         )
         if inner := config.hidden_size_per_layer_input:
             width = config.num_hidden_layers * inner

@@ -157,3 +157,39 @@ DECODER_NAMES: dict[str, GGUFNames] = {
         fields=_fields("norm_epsilon"),
     ),
 }
+_FOUR_NORMS = {
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "post_attention_norm",
+    "pre_feedforward_layernorm": "ffn_norm",
+    "post_feedforward_layernorm": "post_ffw_norm",
+}
+DECODER_NAMES["Gemma4"] = llama_names(
+    "gemma4",
+    {
+        **_FOUR_NORMS,
+        **_ATTENTION,
+        **HEAD_NORMS,
+        **_GATED,
+        "per_layer_input_gate": "inp_gate",
+        "per_layer_projection": "proj",
+        "post_per_layer_input_norm": "post_norm",
+    },
+    outer={
+        "model.embed_tokens": "token_embd",
+        "model.embed_tokens_per_layer": "per_layer_token_embd",
+        "model.per_layer_model_projection": "per_layer_model_proj",
+        "model.per_layer_projection_norm": "per_layer_proj_norm",
+        "model.norm": "output_norm",
+        "lm_head": "output",
+    },
+    fields=_without(LLAMA_FIELDS, "head_dim", "intermediate_size", "num_key_value_heads")
+    | {
+        "head_dim": "attention.key_length_swa",
+        "global_head_dim": "attention.key_length",
+        "hidden_size_per_layer_input": "embedding_length_per_layer_input",
+        "num_kv_shared_layers": "attention.shared_kv_layers",
+        "rope_local_base_freq": "rope.freq_base_swa",
+        "final_logit_softcapping": "final_logit_softcapping",
+    },
+    parameters={"layer_scalar": "layer_output_scale.weight"},
+)

@@ -5,13 +5,21 @@ Source:  what llama.cpp's converters write, `conversion/*.py`; values that files
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from tallow.errors import CheckpointError
 from tallow.models.gguf.decoder_names import DECODER_NAMES
-from tallow.models.gguf.metadata import HEAD, Design, Metadata, llama_settings
+from tallow.models.gguf.metadata import (
+    HEAD,
+    Design,
+    Metadata,
+    decoder_settings,
+    llama_settings,
+    rope_scaling,
+    row_count,
+)
 
 PATTERN = "attention.sliding_window_pattern"
 
@@ -55,6 +63,49 @@ def _layers(metadata: Metadata, every: int) -> dict[str, Any]:
         raise CheckpointError(f"{metadata.file.name}: {PATTERN} has {len(slides)} entries for {layers} layers")
     kinds = ["sliding_attention" if slide and window else "full_attention" for slide in slides]
     return {"layer_types": kinds, "sliding_window": window or None}
+
+
+def _gemma4(metadata: Metadata) -> Design:
+    names = DECODER_NAMES["Gemma4"]
+    settings = decoder_settings(metadata, names) | _layers(metadata, 6)
+    metadata.require("expert_count", (0,))
+    metadata.require("attention.value_length", (settings["global_head_dim"],))
+    metadata.require("attention.value_length_swa", (settings["head_dim"],))
+    metadata.require("rope.dimension_count", (settings["global_head_dim"],))
+    metadata.require("rope.dimension_count_swa", (settings["head_dim"],))
+    owners = _count(settings["num_hidden_layers"]) - _count(settings["num_kv_shared_layers"])
+    hidden, heads = (metadata.get(key) for key in ("feed_forward_length", "attention.head_count_kv"))
+    slides = [kind == "sliding_attention" for kind in settings.get("layer_types", ())]
+    of_kind = dict(zip(slides, heads, strict=False)) if isinstance(heads, list) else dict.fromkeys((True, False), heads)
+    settings |= {
+        "attention_k_eq_v": any(_lacks_values(metadata, i) for i in range(min(owners, len(metadata.file)))),
+        "rope_scaling": _proportional(rope_scaling(metadata)),
+        "num_key_value_heads": of_kind.get(True, of_kind.get(False)),
+        "num_global_key_value_heads": of_kind.get(False),
+        "intermediate_size": hidden[0] if isinstance(hidden, list) and hidden else hidden,
+        "use_double_wide_mlp": isinstance(hidden, list) and hidden[-1:] != hidden[:1],
+    }
+    if "per_layer_token_embd.weight" in metadata.file:
+        settings["vocab_size_per_layer_input"] = row_count(metadata.file, "per_layer_token_embd.weight")
+    return Design("Gemma4", names, metadata.config("Gemma4", settings))
+
+
+def _proportional(scaling: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the scaling of a share of all pairs, for divisors of 1 and then of 1e30, which stop the others."""
+    divisors = (scaling or {}).get("divisors", [])
+    turning = divisors.count(1.0)
+    if not turning or any(each < 1e29 for each in divisors[turning:]):
+        return scaling
+    return {"rope_type": "proportional", "partial_rotary_factor": turning / len(divisors)}
+
+
+def _count(value: Any) -> int:
+    return value if type(value) is int else 0
+
+
+def _lacks_values(metadata: Metadata, layer: int) -> bool:
+    file = metadata.file
+    return f"blk.{layer}.attn_k.weight" in file and f"blk.{layer}.attn_v.weight" not in file
 
 
 def _glm4(metadata: Metadata) -> Design:
@@ -123,6 +174,7 @@ READERS: dict[str, Callable[[Metadata], Design]] = {
     "command-r": partial(_interleaved, model="Cohere", head_dim=None),
     "ernie4_5": _ernie,
     "exaone4": _exaone4,
+    "gemma4": _gemma4,
     "glm4": _glm4,
     "gpt-oss": _gpt_oss,
     "gptneox": _neox,

@@ -139,7 +139,7 @@ def llama_settings(metadata: Metadata, names: GGUFNames, *, partial: bool = Fals
         settings["partial_rotary_factor"] = _share(rotated, width)
     settings["attention_bias"] = not {"blk.0.attn_q.bias", "blk.0.attn_qkv.bias"}.isdisjoint(metadata.file)
     settings["rope_interleaved"] = bool(names.interleaved)
-    settings["rope_scaling"] = _scaling(metadata)
+    settings["rope_scaling"] = rope_scaling(metadata)
     return settings
 
 
@@ -171,7 +171,7 @@ def _default_heads(settings: dict[str, Any], value_width: Any, source: str) -> N
         )
 
 
-def _scaling(metadata: Metadata) -> Mapping[str, Any] | None:
+def rope_scaling(metadata: Metadata) -> Mapping[str, Any] | None:
     """Return the rotary scaling in the form of a `config.json`."""
     file, kind = metadata.file, metadata.get("rope.scaling.type") or "none"
     original = metadata.get("rope.scaling.original_context_length")

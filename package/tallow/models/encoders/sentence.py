@@ -257,7 +257,7 @@ def gguf_pooling(file: GGUF) -> str:
     Raises:  CheckpointError for a file without a pooling, or with an unsupported one
     """
     key = f"{file.metadata.get('general.architecture')}.pooling_type"
-    kind = file.metadata.get(key, None if key != "bert.pooling_type" else 1)
+    kind = file.metadata.get(key, 1 if key in ("bert.pooling_type", "nomic-bert.pooling_type") else None)
     if type(kind) is not int or kind not in GGUF_POOLINGS:
         raise CheckpointError(
             f"{file.name}: {key} is {kind!r:.80}; tallow supports {', '.join(map(str, GGUF_POOLINGS))}",

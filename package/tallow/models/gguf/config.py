@@ -155,6 +155,15 @@ def _bert(metadata: Metadata) -> Design:
     return Design(model, names, metadata.config(model, settings))
 
 
+def _nomic_bert(metadata: Metadata) -> Design:
+    metadata.require("attention.causal", (False,))
+    model = "NomicBertModel"
+    settings = metadata.settings(NAMES[model])
+    settings["type_vocab_size"] = row_count(metadata.file, "token_types.weight")
+    settings["pad_token_id"] = metadata.tokenizer("padding_token_id")
+    return Design(model, NAMES[model], metadata.config(model, settings), {"add_pooling_layer": False})
+
+
 def _distilbert(metadata: Metadata) -> Design:
     eps = metadata.get("attention.layer_norm_epsilon")
     if not isinstance(eps, float) or not math.isclose(eps, EPS, rel_tol=1e-6):
@@ -179,6 +188,7 @@ _READERS: dict[str, Callable[[Metadata], Design]] = {
     "falcon": _falcon,
     "gpt2": _gpt2,
     "bert": _bert,
+    "nomic-bert": _nomic_bert,
     **READERS,
     **STATE_READERS,
 }

@@ -77,7 +77,8 @@ def load(
             matrix = _matrix(file, name) if keeps_blocks else None
             if matrix is None:
                 tensor = _weight(file, name, own, design, target)
-                state |= zip(_owned(own, design), tensor.unbind(0) if "*" in own else [tensor], strict=True)
+                owned = _owned(own, design)
+                state |= zip(owned, tensor.unbind(0) if "*" in own else tensor.chunk(len(owned)), strict=True)
             else:
                 rows = _rows(own, design)
                 chosen = matrix.blocks if rows is None else matrix.blocks[rows]
@@ -133,7 +134,9 @@ def _check_layers(file: GGUF, design: Design) -> None:
     """Raise CheckpointError, before a model is built, if the file has too few tensors for the layers of the config, or
     other experts."""
     layers = design.config.num_hidden_layers
-    each = len(design.names.inner) if design.config.layer_shapes is None else 1  # layers of several kinds
+    each = (
+        len(design.names.inner) if getattr(design.config, "layer_shapes", None) is None else 1
+    )  # layers of several kinds
     if layers * each > len(file):
         raise CheckpointError(
             f"{file.name}: {design.names.architecture}.block_count is {layers}, and there are only {len(file)} tensors",
@@ -152,7 +155,10 @@ def _check_layers(file: GGUF, design: Design) -> None:
 
 
 def _owned(own: str, design: Design) -> list[str]:
-    """Return the names of the state dict for a tensor of the file: one, or one for each expert."""
+    """Return the names of the state dict for a tensor of the file: one, or one for each part or expert."""
+    module = design.names.parts(own)[1]
+    if module in design.names.joined:
+        return [own.replace(module, part) for part in design.names.joined[module]]
     return of_experts(own, getattr(design.config, "num_experts", 0))
 
 
@@ -176,6 +182,8 @@ def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
             expected = expected[1:]
         if names.parts(ours)[1] in names.channels and len(expected) == 3:
             expected = expected[::2]
+        if names.parts(ours)[1] in names.joined:
+            expected = (len(owned) * expected[0], *expected[1:])
         if "*" in ours:
             expected = (len(owned), *expected)
         if shape != expected:

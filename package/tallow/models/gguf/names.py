@@ -49,6 +49,7 @@ class GGUFNames:
         parameters: parameter of a layer that is no weight or bias -> name in the file after the layer's number.
         plain_norms: modules of a layer to which `norm_offset` does not apply.
         channels: modules of a layer with a convolution of each channel, (C, 1, W), which a file stores as (C, W).
+        joined: modules of a layer that the model has in parts, whose rows a file stores one after the other.
         decays: parameters of a layer with the logarithm of a decay, of which a file stores minus the power.
 
     In names of modules, "*" stands for the number of an expert: a file stores the matrices of all experts as one tensor
@@ -69,6 +70,7 @@ class GGUFNames:
     plain_norms: frozenset[str] = frozenset()
     channels: frozenset[str] = frozenset()
     decays: frozenset[str] = frozenset()
+    joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _inner_modules: Mapping[str, str] = field(init=False, repr=False)
     _parameters: Mapping[str, str] = field(init=False, repr=False)
     _outer_modules: Mapping[str, str] = field(init=False, repr=False)
@@ -354,6 +356,22 @@ NAMES: dict[str, GGUFNames] = {
     "DistilBertModel": _DISTILBERT,
 }
 NAMES["RobertaModel"] = NAMES["BertModel"]
+NAMES["NomicBertModel"] = GGUFNames(
+    architecture="nomic-bert",
+    layers="layers",
+    outer={ours: theirs for ours, theirs in _BERT_OUTER.items() if theirs != "position_embd"},
+    inner={
+        "self_attn.qkv_proj": "attn_qkv",
+        "self_attn.o_proj": "attn_output",
+        "post_attention_layernorm": "attn_output_norm",
+        "mlp.gate_proj": "ffn_gate",
+        "mlp.up_proj": "ffn_up",
+        "mlp.down_proj": "ffn_down",
+        "post_mlp_layernorm": "layer_output_norm",
+    },
+    fields=_BERT_FIELDS | {"rope_theta": "rope.freq_base"},
+    joined={"self_attn.qkv_proj": tuple(f"self_attn.{part}_proj" for part in "qkv")},
+)
 NAMES["BertForSequenceClassification"] = GGUFNames(
     architecture="bert",
     layers="bert.encoder.layer",

@@ -76,6 +76,10 @@ def test_rows_and_columns_have_the_bits_of_numpy(name: str, poisoned_empty: list
                 got = a.copy()
                 kernels.table.run_into(name, got, got, other)
                 np.testing.assert_array_equal(got, OPERATORS[name](a, other))
+        for part in (0,), (..., slice(1)):  # a row and a column of the array that is written
+            expected, got = OPERATORS[name](a, a[part]), a.copy()
+            kernels.table.run_into(name, got, got, got[part])
+            np.testing.assert_array_equal(got, expected)
     for other in np.ones((5, 1), np.float32), np.ones(129, np.float32), np.ones((1, 3, 130), np.float32):
         with pytest.raises(ShapeError, match="with a row or a column"):
             run(name, np.ones((3, 130), np.float32), other)

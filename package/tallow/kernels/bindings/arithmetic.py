@@ -93,7 +93,7 @@ def _write_to_any(name: str, a: Array, b: Array | Scalar, y: Array) -> None:
 
 def _overlaps(x: Array, y: Array) -> bool:
     """Return whether arrays share memory, but not element by element."""
-    return np.may_share_memory(x, y) and address(x) != address(y)
+    return np.may_share_memory(x, y) and (address(x) != address(y) or x.shape != y.shape)
 
 
 # a + b and so on, elementwise

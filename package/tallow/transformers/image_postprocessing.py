@@ -244,7 +244,8 @@ class FormerMasks(Masks):
             pixels = (mask > 0).float()
             inside = (mask.sigmoid() * pixels).flatten(1).sum(1) / (pixels.flatten(1).sum(1) + NEARLY_ZERO)
             pixels = resized(pixels, size, "nearest")
-            entries, kept = [], []
+            entries: list[dict[str, Any]] = []
+            kept: list[Tensor] = []
             segmentation = nothing(pixels, None)
             for own, score, label in zip(pixels, (scores * inside).tolist(), (index % labels).tolist(), strict=True):
                 if score >= threshold and own.any():

@@ -61,11 +61,11 @@ class PairLoss(Module):
         """Return the logits (B, L) of pairs."""
         return self.model(self.model.preprocess(pairs, prompt=prompt, task=task))["scores"]
 
-    def pair(self, inputs: Columns) -> Columns:
+    def pair(self, inputs: Columns) -> tuple[Sequence[Any], Sequence[Any]]:
         """Return the two columns of a batch.  Raises: ArgumentError for another number"""
         if len(inputs) != 2:
             raise ArgumentError(f"{type(self).__name__}: {len(inputs)} columns of texts", hint="pass two")
-        return inputs
+        return inputs[0], inputs[1]
 
 
 def one_for_each(labels: Tensor | None, count: int, loss: PairLoss) -> Tensor:

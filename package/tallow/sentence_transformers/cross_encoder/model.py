@@ -169,7 +169,7 @@ class CrossEncoder(Module):
         length = classifier.max_length
         Transformer.made(self.model, self.tokenizer, length, classifier.lowercase, source).save(folder)
         entries, labels = read_entries(folder / CONFIG), classifier.labels
-        names = {"id2label": {str(i): label for i, label in enumerate(labels)}}
+        names: dict[str, Any] = {"id2label": {str(i): label for i, label in enumerate(labels)}}
         names |= {"label2id": {label: i for i, label in enumerate(labels)}}
         write_json(folder / CONFIG, entries | names | {"architectures": [architecture_of(self.model, entries)]})
         kind = type(self.activation_fn).__name__

@@ -62,8 +62,9 @@ PROGRAMS_HEAD = f"""{PROGRAMS_TITLE}
 Programs of [pytorch/examples](https://github.com/pytorch/examples) and
 [minGPT](https://github.com/karpathy/minGPT) run unchanged on small made-up data, with the weights and draws that
 PyTorch gets, and so do parts of [LLMs-from-scratch](https://github.com/rasbt/LLMs-from-scratch): notebooks (ch02,
-dataloader, ch03, multihead-attention), a GPT-2 of full size, training, generation, a classifier, and in `pkg` variants
-of GPT-2, and of Llama 3 and Qwen 3 with caches. There a program, `small.py`, sets small sizes. "equal" means
+dataloader, ch03, multihead-attention), a GPT-2 of full size, its variants with caches (grouped, latent and windowed
+attention, experts), training, generation, a classifier, and in `pkg` variants of GPT-2, and of Llama 3 and Qwen 3 with
+caches. There a program, `small.py`, sets small sizes. "equal" means
 that all lines they print agree, their numbers to {PRINTED_RTOL:g}. "runs" means that only the end counts: the processes
 of mnist_hogwild race, ch02 prints initial weights, the programs of fx print generated code, which is laid out
 differently, and PyTorch draws the dropout of the Transformer's attention in C++. Not run: language_translation and

@@ -122,6 +122,15 @@ KINDS = ("RNN_TANH", "RNN_RELU", "LSTM", "GRU")
 FX = ("invert", "module_tracer", "primitive_library", "profiling_tracer", "replace_op", "subgraph_rewriter_basic_use")
 HIGH = [f"dataset/BSDS300/images/{part}" for part in ("train", "test")]
 BOOK = "LLMs-from-scratch"
+SMALL = "--emb_dim 32 --n_heads 4 --n_layers 2 --max_new_tokens 12"
+VARIANTS = (  # of attention and of the layers behind it: chapter 4
+    ("04_gqa", "gpt_with_kv_mha.py", ""),
+    ("04_gqa", "gpt_with_kv_gqa.py", " --n_kv_groups 2"),
+    ("05_mla", "gpt_with_kv_mla.py", " --latent_dim 8"),
+    ("06_swa", "gpt_with_kv_swa.py", " --sliding_window_size 8 --sliding_window_stride 2"),
+    ("07_moe", "gpt_with_kv_ffn.py", " --hidden_dim 64"),
+    ("07_moe", "gpt_with_kv_moe.py", " --hidden_dim 64 --num_experts 4 --num_experts_per_tok 2"),
+)
 NOTEBOOKS = (("ch02", "ch02"), ("ch02", "dataloader"), ("ch03", "ch03"), ("ch03", "multihead-attention"))
 KEPT = [f"pictures/{part}/{kind}" for part in ("train", "val") for kind in "ab"]
 PROGRAMS = [
@@ -165,6 +174,7 @@ PROGRAMS = [
         for chapter, name in NOTEBOOKS
     ),
     Program(f"{BOOK}/ch04/01_main-chapter-code", "gpt.py", "", lessons.lesson()),
+    *(Program(f"{BOOK}/ch04/{at}", path, SMALL + more, lessons.lesson()) for at, path, more in VARIANTS),
     Program(f"{BOOK}/ch05/01_main-chapter-code", "small.py", "gpt_train", lessons.lesson(lessons.TRAIN)),
     Program(f"{BOOK}/ch05/01_main-chapter-code", "small.py", "gpt_generate", lessons.lesson(lessons.GENERATE)),
     Program(

@@ -48,7 +48,7 @@ def _folder_rows(folder: Path, sizes: dict[str, int]) -> dict[str, Any]:
     if weights:
         rows["weights"] = _size(weights)
     try:
-        kind = model_class(folder)
+        kind: Any = model_class(folder)
     except CheckpointError:
         return rows | {"loads": f"no: tallow has no file for it; {OTHERS}"}
     try:

@@ -95,10 +95,12 @@ class Gemma4Config(LayerTypesConfig):
         self.require("global_head_dim", "an even integer", lambda value: value % 2 == 0)
         self.require("final_logit_softcapping", "a positive number", lambda value: value is None or value > 0)
         self.require("rope_local_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
-        for kind in LAYER_KINDS:
-            owners = [i for i in range(self.owners) if self.is_sliding(i) == kind]
-            needed = any(self.is_sliding(i) == kind for i in range(self.owners, self.num_hidden_layers))
-            self.require("num_kv_shared_layers", "fewer layers", lambda _, own=owners, on=needed: own or not on)
+        owned = {self.is_sliding(layer) for layer in range(self.owners)}
+        self.require(
+            "num_kv_shared_layers",
+            "so few that a layer of each kind has keys of its own",
+            lambda _: owned >= {self.is_sliding(layer) for layer in range(self.owners, self.num_hidden_layers)},
+        )
         # Raises for an unsupported scaling.
         frequencies(self.head_width, self.rope_local_base_freq, self.rope_local_scaling, self.max_position_embeddings)
 
@@ -148,9 +150,6 @@ class Gemma4Config(LayerTypesConfig):
         named = {name.replace(TEXTS, "model."): tensor for name, tensor in state.items() if not name.startswith(OTHERS)}
         last = tuple(f"layers.{i}.self_attn." for i in range(self.owners, self.num_hidden_layers))
         return {name: tensor for name, tensor in named.items() if not _is_unread(name, last)}
-
-
-LAYER_KINDS = (True, False)  # with a sliding window, or without
 
 
 def _is_unread(name: str, layers: tuple[str, ...]) -> bool:
@@ -321,8 +320,7 @@ class Gemma4(Llama):
     Args:    as DecoderModel
     """
 
-    model_class = Gemma4TextModel
-    fused_pattern = None
+    model_class: ClassVar[type[LlamaModel]] = Gemma4TextModel
 
     @property
     def cache_shape(self) -> CacheShape:

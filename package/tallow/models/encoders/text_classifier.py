@@ -84,7 +84,8 @@ class TextClassifier(HeadedEncoder):
         self.activation = activation
         # As in transformers: a BERT whose tokenizer returns no segments reads both texts as the first.
         table = getattr(getattr(model, model.base_model_prefix), "embeddings", None)
-        has_segments = getattr(table, "token_type_embeddings", None) is not None
+        kinds = getattr(table, "token_type_embeddings", None)  # RoBERTa has a single one
+        has_segments = kinds is not None and kinds.num_embeddings > 1
         self.takes_segments = has_segments and "token_type_ids" in tokenizer.model_input_names
 
     @classmethod

@@ -42,7 +42,10 @@ def write_model(
     config = model.config
     architecture = ARCHITECTURES.get(config.model_type, config.model_type)
     writer = gguf.GGUFWriter(path, architecture, **options)
-    (add_sizes if config.model_type in SIZES else add_decoder_sizes)(writer, model, implied_heads)
+    scans = config.model_type in SCANS
+    (add_scan_sizes if scans else add_sizes if config.model_type in SIZES else add_decoder_sizes)(
+        writer, model, implied_heads
+    )
     by_name = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}
     names = gguf.get_tensor_name_map(by_name[architecture], config.num_hidden_layers)
     for name, tensor in with_experts(model.state_dict()).items():
@@ -60,6 +63,7 @@ def write_model(
         theirs = names.get_name(name.removeprefix(f"{config.model_type}."), try_suffixes=(".weight", ".bias"))
         assert theirs is not None, name
         is_quantised = not theirs.startswith(("position_embd", "token_types")) and "conv" not in theirs.split(".")[-2]
+        is_quantised = is_quantised and not theirs.endswith(("ssm_a", "ssm_d", "ssm_norm.weight"))
         if kind is not None and array.ndim > 1 and is_quantised:
             writer.add_tensor(theirs, (quantize or gguf.quants.quantize)(array, kind), raw_dtype=kind)
         else:
@@ -81,6 +85,7 @@ SIZES = {
     "xlm-roberta": ("intermediate_size", "layer_norm_eps"),
     "distilbert": ("hidden_dim", None),
 }
+SCANS = ("mamba", "mamba2")
 LFM2 = ("lfm2", "lfm2_moe")
 DELTA = ("qwen3_5_text", "qwen3_5_moe_text")
 HYBRIDS = LFM2 + DELTA
@@ -101,6 +106,28 @@ def with_experts(state: dict[str, Any]) -> dict[str, Any]:
         else:
             tensors[name] = tensor[0] if name.endswith("shared_expert_gate.weight") else tensor
     return tensors
+
+
+def add_scan_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
+    """Add the sizes of Mamba."""
+    config = model.config
+    is_first = config.model_type == "mamba"
+    channels = config.intermediate_size if is_first else int(config.expand * config.hidden_size)
+    writer.add_context_length(2**20)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(0)
+    writer.add_head_count(0)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_ssm_conv_kernel(config.conv_kernel)
+    writer.add_ssm_inner_size(channels)
+    writer.add_ssm_state_size(config.state_size)
+    writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+    if config.model_type == "mamba2":
+        writer.add_ssm_time_step_rank(config.num_heads)
+        writer.add_ssm_group_count(config.n_groups)
+    else:
+        writer.add_ssm_time_step_rank(config.time_step_rank)
+        writer.add_ssm_dt_b_c_rms(False)
 
 
 def add_sizes(writer: Any, model: Any, implied_heads: bool) -> None:
@@ -238,6 +265,14 @@ def converted(model: Any, name: str, array: Any) -> Any:
         return -np.exp(array) if name.endswith("A_log") else array.squeeze(1) if "conv1d" in name else array
     if kind in (*GEMMAS, *DELTA) and name.endswith("norm.weight") and ".linear_attn." not in name:
         return array + 1
+    if kind in SCANS and name.endswith("A_log"):
+        array = -np.exp(array)
+    if kind in SCANS and "conv1d.weight" in name:
+        return array.squeeze(1)
+    if kind == "mamba2" and name.endswith(("A_log", ".D")):
+        return array[:, None]
+    if kind == "mamba2" and name.endswith("mixer.norm.weight"):
+        return array.reshape(config.n_groups, -1)
     if kind in LFM2 and "conv.conv" in name:
         return array.squeeze(1)
     if kind == "gpt2" and name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):

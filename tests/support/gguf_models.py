@@ -76,6 +76,11 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         EXPERTS | {"layer_types": ["full_attention", "conv"], "moe_intermediate_size": 32, "num_dense_layers": 1},
     ),
     "qwen3.5": ("Qwen3_5ForCausalLM", DELTA),
+    "mamba": ("MambaForCausalLM", {"state_size": 8, "time_step_rank": 32}),
+    "mamba2": (
+        "Mamba2ForCausalLM",
+        {"state_size": 8, "num_heads": 4, "head_dim": 32, "n_groups": 2},
+    ),
     "qwen3.5 moe": (
         "Qwen3_5MoeForCausalLM",
         DELTA | EXPERTS | {"moe_intermediate_size": 32, "shared_expert_intermediate_size": 64},

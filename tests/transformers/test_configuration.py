@@ -17,9 +17,15 @@ from tallow.transformers.configuration_defaults import DEFAULTS, NAMES
 LEFT_OUT = {"layer_types", "full_attn_idxs", "stage_names", "out_features", "out_indices", "transformers_version"}
 
 
+# Mamba's follow from its width.
+FOLLOWING = {"mamba": {"intermediate_size", "time_step_rank"}}
+
+
 def settings(config: Any) -> dict[str, Any]:
     entries = {name: value for name, value in config.to_dict().items() if name[0] != "_"}
     entries = {name: value for name, value in entries.items() if name not in LEFT_OUT}
+    for name in FOLLOWING.get(config.model_type, ()):
+        entries.pop(name, None)
     entries["dtype"] = str(entries.get("dtype"))
     return dict(sorted(json.loads(json.dumps(entries)).items()))
 

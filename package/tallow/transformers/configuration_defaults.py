@@ -226,13 +226,13 @@ _SETTINGS["mamba"] = {
     "vocab_size": 50280, "hidden_size": 768, "state_size": 16, "num_hidden_layers": 32, "layer_norm_epsilon": 1e-05,
     "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "expand": 2, "conv_kernel": 4, "use_bias": False,
     "use_conv_bias": True, "hidden_act": "silu", "initializer_range": 0.1, "residual_in_fp32": True,
-    "time_step_rank": 48, "time_step_scale": 1.0, "time_step_min": 0.001, "time_step_max": 0.1,
+    "time_step_rank": "auto", "time_step_scale": 1.0, "time_step_min": 0.001, "time_step_max": 0.1,
     "time_step_init_scheme": "random", "time_step_floor": 0.0001, "rescale_prenorm_residual": False, "use_cache": True,
-    "use_mambapy": False, "use_associative_scan": True, "tie_word_embeddings": True, "intermediate_size": 1536,
+    "use_mambapy": False, "use_associative_scan": True, "tie_word_embeddings": True,
 }
 _SETTINGS["mamba2"] = _without(
     _SETTINGS["mamba"],
-    "time_step_scale time_step_init_scheme use_mambapy use_associative_scan intermediate_size",
+    "time_step_scale time_step_init_scheme use_mambapy use_associative_scan",
 ) | {
     "num_heads": 128, "head_dim": 64, "vocab_size": 32768, "hidden_size": 4096, "state_size": 128,
     "num_hidden_layers": 64, "pad_token_id": 1, "eos_token_id": 2, "n_groups": 8, "time_step_rank": 256,

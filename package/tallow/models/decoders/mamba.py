@@ -67,7 +67,7 @@ class StateSpaceConfig(DecoderConfig):
         {f"time_step_{name}" for name in ("scale", "min", "max", "init_scheme", "floor")}
         | {"rescale_prenorm_residual", "use_mambapy", "use_associative_scan", "residual_in_fp32", "chunk_size"}
     )
-    unread: ClassVar[frozenset[str]] = frozenset({"layer_types", "intermediate_size"})
+    unread: ClassVar[frozenset[str]] = frozenset({"layer_types"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,9 +86,11 @@ class MambaConfig(StateSpaceConfig):
 
     Attributes:
         time_step_rank: the number of features from which the sizes of steps are computed.
+        intermediate_size: C; None means expand * hidden_size.
     """
 
     time_step_rank: int = 48
+    intermediate_size: int | None = None
     tie_word_embeddings: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("mamba",)
@@ -99,6 +101,10 @@ class MambaConfig(StateSpaceConfig):
         width = entries.get("hidden_size")
         if entries.get("time_step_rank", "auto") == "auto" and type(width) is int:
             entries["time_step_rank"] = math.ceil(width / 16)
+
+    @property
+    def channels(self) -> int:
+        return super().channels if self.intermediate_size is None else self.intermediate_size
 
     @property
     def layer_shapes(self) -> tuple[States, ...]:

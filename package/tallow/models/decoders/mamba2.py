@@ -52,7 +52,7 @@ class Mamba2Config(StateSpaceConfig):
     pad_token_id: int | None = 1
 
     model_types: ClassVar[tuple[str, ...]] = ("mamba2",)
-    neutral: ClassVar[frozenset[str]] = StateSpaceConfig.neutral | {"time_step_rank"}
+    neutral: ClassVar[frozenset[str]] = StateSpaceConfig.neutral | {"time_step_rank", "intermediate_size"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,7 +69,7 @@ class Mamba2Config(StateSpaceConfig):
         super().prepare(entries)
         if isinstance(entries.get("time_step_limit"), list):
             # transformers writes infinity as {"__float__": "Infinity"}.
-            numbers = (x.get("__float__") if isinstance(x, dict) else x for x in entries["time_step_limit"])
+            numbers = (x.get("__float__", "none") if isinstance(x, dict) else x for x in entries["time_step_limit"])
             try:
                 entries["time_step_limit"] = tuple(float(x) for x in numbers)
             except (TypeError, ValueError) as error:

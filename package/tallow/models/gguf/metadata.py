@@ -136,14 +136,14 @@ def llama_settings(metadata: Metadata, names: GGUFNames, *, partial: bool = Fals
     if not partial:
         metadata.require("rope.dimension_count", (width,))
     elif type(rotated) is type(width) is int and 0 < rotated <= width:
-        settings["partial_rotary_factor"] = _share(rotated, width)
+        settings["partial_rotary_factor"] = share(rotated, width)
     settings["attention_bias"] = not {"blk.0.attn_q.bias", "blk.0.attn_qkv.bias"}.isdisjoint(metadata.file)
     settings["rope_interleaved"] = bool(names.interleaved)
     settings["rope_scaling"] = rope_scaling(metadata)
     return settings
 
 
-def _share(part: int, whole: int) -> float:
+def share(part: int, whole: int) -> float:
     """Return the number nearest to part / whole whose product with `whole`, rounded down, is `part`."""
     share = part / whole
     return share if int(whole * share) == part else math.nextafter(share, 1)

@@ -28,7 +28,7 @@ from tallow.models import loading
 from tallow.models.causal_lm import CausalLM
 from tallow.models.gguf.config import design_of
 from tallow.models.gguf.metadata import Design
-from tallow.models.gguf.names import LAYER, SETTINGS, of_experts, rows_by_group
+from tallow.models.gguf.names import LAYER, SETTINGS, GGUFNames, of_experts, rows_by_group
 from tallow.models.pretrained import PretrainedModel
 from tallow.nn.block_layers import has_kernel, multiplies_blocks
 from tallow.text.tokenizer import Tokenizer
@@ -184,6 +184,8 @@ def _check_tensors(file: GGUF, design: Design, model: PretrainedModel) -> None:
             expected = expected[::2]
         if names.parts(ours)[1] in names.joined:
             expected = (len(owned) * expected[0], *expected[1:])
+        if _is_spread(ours, names) and prod(shape) == prod(expected):
+            expected = shape
         if "*" in ours:
             expected = (len(owned), *expected)
         if shape != expected:
@@ -215,11 +217,17 @@ def _weight(file: GGUF, name: str, own: str, design: Design, dtype: dtypes.dtype
         tensor = tensor.unsqueeze(0)
     if module in names.channels and tensor.ndim == 2:
         tensor = tensor.unsqueeze(1)
+    if _is_spread(own, names):
+        tensor, stored = tensor.reshape(-1), stored.reshape(-1)
     if any(own.endswith(f".{name}") for name in names.decays):
         tensor = (-stored.float()).log().to(dtype)
     if names.norm_offset and own.endswith("norm.weight") and module not in names.plain_norms:
         tensor = (stored.float() - names.norm_offset).to(dtype)
     return tensor
+
+
+def _is_spread(own: str, names: GGUFNames) -> bool:
+    return any(own.endswith(f".{name}") for name in names.spread)
 
 
 def _rows(own: str, design: Design) -> np.ndarray[Any, Any] | None:

@@ -50,6 +50,7 @@ class GGUFNames:
         plain_norms: modules of a layer to which `norm_offset` does not apply.
         channels: modules of a layer with a convolution of each channel, (C, 1, W), which a file stores as (C, W).
         joined: modules of a layer that the model has in parts, whose rows a file stores one after the other.
+        spread: parameters of a layer with a vector, which a file stores as a matrix.
         decays: parameters of a layer with the logarithm of a decay, of which a file stores minus the power.
 
     In names of modules, "*" stands for the number of an expert: a file stores the matrices of all experts as one tensor
@@ -71,6 +72,7 @@ class GGUFNames:
     channels: frozenset[str] = frozenset()
     decays: frozenset[str] = frozenset()
     joined: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    spread: frozenset[str] = frozenset()
     _inner_modules: Mapping[str, str] = field(init=False, repr=False)
     _parameters: Mapping[str, str] = field(init=False, repr=False)
     _outer_modules: Mapping[str, str] = field(init=False, repr=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tallow.models.gguf.names import (
     EXPERT_FIELDS,
@@ -84,7 +85,48 @@ def _delta(architecture: str, inner: Mapping[str, str], fields: Mapping[str, str
     )
 
 
+_MAMBA = {
+    "norm": "attn_norm",
+    "mixer.in_proj": "ssm_in",
+    "mixer.conv1d": "ssm_conv1d",
+    "mixer.out_proj": "ssm_out",
+}
+_MAMBA_FIELDS = {
+    "num_hidden_layers": "block_count",
+    "hidden_size": "embedding_length",
+    "layer_norm_epsilon": "attention.layer_norm_rms_epsilon",
+    "conv_kernel": "ssm.conv_kernel",
+    "state_size": "ssm.state_size",
+}
+
+
+def _mamba(architecture: str, inner: Mapping[str, str], fields: Mapping[str, str], **options: Any) -> GGUFNames:
+    return GGUFNames(
+        architecture=architecture,
+        layers="backbone.layers",
+        outer={"backbone.embeddings": "token_embd", "backbone.norm_f": "output_norm", "lm_head": "output"},
+        inner={**_MAMBA, **inner},
+        fields={**_MAMBA_FIELDS, **fields},
+        channels=frozenset({"mixer.conv1d"}),
+        decays=frozenset({"mixer.A_log"}),
+        **options,
+    )
+
+
 STATE_NAMES: dict[str, GGUFNames] = {
+    "Mamba": _mamba(
+        "mamba",
+        {"mixer.x_proj": "ssm_x", "mixer.dt_proj": "ssm_dt"},
+        {"time_step_rank": "ssm.time_step_rank"},
+        parameters={"mixer.A_log": "ssm_a", "mixer.D": "ssm_d"},
+    ),
+    "Mamba2": _mamba(
+        "mamba2",
+        {"mixer.norm": "ssm_norm"},
+        {"num_heads": "ssm.time_step_rank", "n_groups": "ssm.group_count"},
+        parameters={"mixer.A_log": "ssm_a", "mixer.D": "ssm_d", "mixer.dt_bias": "ssm_dt.bias"},
+        spread=frozenset({"mixer.A_log", "mixer.D", "mixer.norm.weight"}),
+    ),
     "Lfm2": _lfm2("lfm2", _LFM2, _LFM2_FIELDS),
     "Lfm2Moe": _lfm2(
         "lfm2moe",

@@ -1,13 +1,14 @@
 """The configs in GGUF files of decoders whose layers have states.
 
-Source:  what llama.cpp's converters write, `conversion/lfm2.py` and `conversion/qwen.py`
+Source:  what llama.cpp's converters write, `conversion/lfm2.py`, `conversion/mamba.py` and
+         `conversion/qwen.py`
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tallow.models.gguf.metadata import Design, Metadata, llama_settings
+from tallow.models.gguf.metadata import Design, Metadata, decoder_settings, llama_settings, share
 from tallow.models.gguf.state_names import STATE_NAMES
 
 LFM2 = {"lfm2": "Lfm2", "lfm2moe": "Lfm2Moe"}  # architecture -> model
@@ -50,7 +51,29 @@ def _delta(metadata: Metadata) -> Design:
     return Design(model, names, metadata.config(model, settings), further=further)
 
 
+def _mamba(metadata: Metadata) -> Design:
+    """Files have entries for attention and feed-forward parts, which are 0 or without effect."""
+    model = {"mamba": "Mamba", "mamba2": "Mamba2"}[metadata.architecture]
+    names = STATE_NAMES[model]
+    settings = decoder_settings(metadata, names)
+    for unused in ("context_length", "feed_forward_length", "attention.head_count"):
+        metadata.get(unused)
+    metadata.require("ssm.dt_b_c_rms", (False,))
+    width, channels = settings["hidden_size"], metadata.get("ssm.inner_size")
+    if model == "Mamba":
+        settings["intermediate_size"] = channels
+    elif type(width) is type(channels) is int and width > 0:
+        settings["expand"] = share(channels, width)
+    convolutions = [name for name in metadata.file if name.endswith(".ssm_conv1d.bias")]
+    settings["use_conv_bias"] = bool(convolutions)
+    settings["use_bias"] = any(name.endswith(".ssm_in.bias") for name in metadata.file)
+    if model == "Mamba2" and type(settings["num_heads"]) is type(channels) is int and settings["num_heads"] > 0:
+        settings["head_dim"] = channels // settings["num_heads"]
+    return Design(model, names, metadata.config(model, settings))
+
+
 STATE_READERS: dict[str, Callable[[Metadata], Design]] = {
     **dict.fromkeys(LFM2, _lfm2),
     **dict.fromkeys(DELTA, _delta),
+    **dict.fromkeys(("mamba", "mamba2"), _mamba),
 }

@@ -78,7 +78,9 @@ def _files() -> Iterator[str]:
         )
         quantize_dynamic("minilm.onnx", "minilm-int8.onnx")
         yield "minilm-int8"
-    yield _exported("vit-base", transformers.ViTModel(transformers.ViTConfig(attn_implementation="eager")))
+    yield _exported(
+        "vit-base", transformers.AutoModel.from_config(transformers.ViTConfig(), attn_implementation="eager")
+    )
     yield _exported("resnet-50", transformers.ResNetModel(transformers.ResNetConfig()))
     yield _exported("mobilenet-v2", transformers.MobileNetV2Model(transformers.MobileNetV2Config()))
     yield _exported("lstm-6", torch.nn.LSTM(WIDTH, WIDTH, 6, batch_first=True))

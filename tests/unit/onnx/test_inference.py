@@ -20,7 +20,7 @@ from tallow.errors import ShapeError
 from tallow.nn import functional as F
 
 pytestmark = pytest.mark.cpu("the quick form is that of the CPU")
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
+CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 
 
 @pytest.fixture(autouse=True)
@@ -233,3 +233,24 @@ def test_dynamically_quantized_products(kind: Any) -> None:
     codes = np.clip(np.rint(x.numpy() / scale) + np.rint(-low / scale), 0, 255) - np.rint(-low / scale)
     exact = (codes @ (weight.astype(np.float64) - float(zero))) * scale * 0.02 + tensors["b"]
     np.testing.assert_allclose(y.numpy(), exact, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU])
+def test_recurrent_layers_keep_their_gates(layer: Any) -> None:
+    x = tl.randn(5, 2, 6)
+    model = tl.onnx.load(file_of(layer(6, 4, bidirectional=True), x))
+    assert calls(model, x)["recurrent_layer"] == 2  # one for each direction
+    with tl.no_grad():
+        for found, expected in zip(model(x), by_graph(model, x), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), **CLOSE)
+
+
+def test_what_weights_alone_decide_is_computed_once() -> None:
+    nodes = [call("Transpose", "w", "t", perm=[1, 0]), call("MatMul", "x t", "p"), call("Add", "p t", "y")]
+    model = loaded(nodes, [typed("x", 3, 3)], {"w": tl.randn(3, 3)})
+    x = tl.randn(3, 3)
+    assert "permute" not in calls(model, x)
+    with tl.no_grad():
+        np.testing.assert_allclose(model(x).numpy(), by_graph(model, x).numpy(), **CLOSE)
+        in_place(model)
+        np.testing.assert_allclose(model(x).numpy(), by_graph(model, x).numpy(), **CLOSE)

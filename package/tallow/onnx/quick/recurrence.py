@@ -55,9 +55,6 @@ def _layer(node: Node, kind: str) -> Recurrence | None:
     options = dict(node.kwargs)
     if options.pop("input_forget", 0) or (kind == "GRU" and not options.pop("linear_before_reset", 0)):
         return None
-    names = ("activations", "activation_alpha", "activation_beta", "clip")
-    layout: Any = options.get("layout", 0)
-    direction: Any = options.get("direction", "forward")
-    given: list[Any] = [options.get(name) for name in names]
-    layer = Recurrence(kind, None, direction, *given, layout)
+    usual: dict[str, Any] = dict.fromkeys(("activations", "activation_alpha", "activation_beta", "clip", "hidden_size"))
+    layer = Recurrence(kind, **(usual | {"direction": "forward", "layout": 0} | options))
     return layer if layer.is_usual else None

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tallow.transformers.configuration_decoders import DECODERS, changed
+from tallow.transformers.configuration_states import STATES, settings_of_states, without
 
 # The names of the classes.
 NAMES: dict[str, str] = {
@@ -36,10 +37,6 @@ NAMES: dict[str, str] = {
     "umt5": "UMT5Config",
     "gpt2": "GPT2Config",
     "falcon": "FalconConfig",
-    "lfm2": "Lfm2Config",
-    "lfm2_moe": "Lfm2MoeConfig",
-    "mamba": "MambaConfig",
-    "mamba2": "Mamba2Config",
     "llama": "LlamaConfig",
     "mistral": "MistralConfig",
     "mixtral": "MixtralConfig",
@@ -49,9 +46,6 @@ NAMES: dict[str, str] = {
     "qwen3": "Qwen3Config",
     "qwen2_moe": "Qwen2MoeConfig",
     "qwen3_moe": "Qwen3MoeConfig",
-    "qwen3_next": "Qwen3NextConfig",
-    "qwen3_5_text": "Qwen3_5TextConfig",
-    "qwen3_5_moe_text": "Qwen3_5MoeTextConfig",
     "gemma": "GemmaConfig",
     "gemma2": "Gemma2Config",
     "gemma3_text": "Gemma3TextConfig",
@@ -65,11 +59,8 @@ NAMES: dict[str, str] = {
     "clip_text_model": "CLIPTextConfig",
     "clip_vision_model": "CLIPVisionConfig",
     **DECODERS,
+    **STATES,
 }
-
-
-def _without(settings: Mapping[str, Any], names: str) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in names.split()}
 
 
 # fmt: off
@@ -119,7 +110,7 @@ _SETTINGS["modernbert"] = {
     "classifier_activation": "gelu", "deterministic_flash_attn": False, "sparse_prediction": False,
     "sparse_pred_ignore_index": -100, "tie_word_embeddings": True,
 }
-_SETTINGS["albert"] = _without(
+_SETTINGS["albert"] = without(
     _SETTINGS["bert"],
     "use_cache classifier_dropout is_decoder add_cross_attention",
 ) | {
@@ -134,14 +125,14 @@ _SETTINGS["electra"] = _SETTINGS["bert"] | {
 _SETTINGS["ernie"] = _SETTINGS["bert"] | {
     "task_type_vocab_size": 3, "use_task_id": False,
 }
-_SETTINGS["mpnet"] = _without(
+_SETTINGS["mpnet"] = without(
     _SETTINGS["bert"],
     "type_vocab_size use_cache classifier_dropout is_decoder add_cross_attention",
 ) | {
     "vocab_size": 30527, "relative_attention_num_buckets": 32, "pad_token_id": 1, "bos_token_id": 0,
     "eos_token_id": 2,
 }
-_SETTINGS["deberta-v2"] = _without(
+_SETTINGS["deberta-v2"] = without(
     _SETTINGS["bert"],
     "use_cache classifier_dropout is_decoder add_cross_attention",
 ) | {
@@ -150,7 +141,7 @@ _SETTINGS["deberta-v2"] = _without(
     "max_relative_positions": -1, "position_biased_input": True, "pos_att_type": None, "pooler_dropout": 0.0,
     "pooler_hidden_act": "gelu", "legacy": True, "pooler_hidden_size": 1536,
 }
-_SETTINGS["nomic_bert"] = _without(
+_SETTINGS["nomic_bert"] = without(
     _SETTINGS["bert"],
     "use_cache is_decoder add_cross_attention tie_word_embeddings",
 ) | {
@@ -158,14 +149,14 @@ _SETTINGS["nomic_bert"] = _without(
     "max_position_embeddings": 2048, "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"}, "head_dim":
     64,
 }
-_SETTINGS["gte"] = _without(
+_SETTINGS["gte"] = without(
     _SETTINGS["bert"],
     "use_cache is_decoder add_cross_attention",
 ) | {
     "vocab_size": 250048, "attention_probs_dropout_prob": 0.0, "max_position_embeddings": 8192, "type_vocab_size":
     1, "pad_token_id": 1, "rope_parameters": {"rope_theta": 160000.0, "rope_type": "default"},
 }
-_SETTINGS["jina_embeddings_v3"] = _without(
+_SETTINGS["jina_embeddings_v3"] = without(
     _SETTINGS["xlm-roberta"],
     "is_decoder add_cross_attention",
 ) | {
@@ -177,7 +168,7 @@ _SETTINGS["xlm-roberta-xl"] = _SETTINGS["xlm-roberta"] | {
     "vocab_size": 250880, "hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 32,
     "intermediate_size": 10240, "max_position_embeddings": 514, "type_vocab_size": 1, "layer_norm_eps": 1e-05,
 }
-_SETTINGS["mobilebert"] = _without(
+_SETTINGS["mobilebert"] = without(
     _SETTINGS["bert"],
     "use_cache is_decoder add_cross_attention bos_token_id eos_token_id",
 ) | {
@@ -213,46 +204,13 @@ _SETTINGS["llama"] = {
     "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"}, "attention_bias": False,
     "attention_dropout": 0.0, "mlp_bias": False, "head_dim": None,
 }
-_SETTINGS["lfm2"] = _without(
-    _SETTINGS["llama"],
-    "rms_norm_eps hidden_act pretraining_tp attention_bias attention_dropout mlp_bias head_dim",
-) | {
-    "vocab_size": 65536, "hidden_size": 2560, "intermediate_size": 12288, "num_key_value_heads": 8,
-    "max_position_embeddings": 128000, "norm_eps": 1e-05, "pad_token_id": 0, "tie_word_embeddings": True,
-    "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}, "conv_bias": False, "conv_L_cache": 3,
-    "block_multiple_of": 256, "block_ffn_dim_multiplier": 1.0, "block_auto_adjust_ff_dim": True,
-}
-_SETTINGS["mamba"] = {
-    "vocab_size": 50280, "hidden_size": 768, "state_size": 16, "num_hidden_layers": 32, "layer_norm_epsilon": 1e-05,
-    "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "expand": 2, "conv_kernel": 4, "use_bias": False,
-    "use_conv_bias": True, "hidden_act": "silu", "initializer_range": 0.1, "residual_in_fp32": True,
-    "time_step_rank": "auto", "time_step_scale": 1.0, "time_step_min": 0.001, "time_step_max": 0.1,
-    "time_step_init_scheme": "random", "time_step_floor": 0.0001, "rescale_prenorm_residual": False, "use_cache": True,
-    "use_mambapy": False, "use_associative_scan": True, "tie_word_embeddings": True,
-}
-_SETTINGS["mamba2"] = _without(
-    _SETTINGS["mamba"],
-    "time_step_scale time_step_init_scheme use_mambapy use_associative_scan",
-) | {
-    "num_heads": 128, "head_dim": 64, "vocab_size": 32768, "hidden_size": 4096, "state_size": 128,
-    "num_hidden_layers": 64, "pad_token_id": 1, "eos_token_id": 2, "n_groups": 8, "time_step_rank": 256,
-    "time_step_limit": [0.0, float("inf")], "chunk_size": 256, "tie_word_embeddings": False,
-}
-_SETTINGS["lfm2_moe"] = _without(
-    _SETTINGS["lfm2"],
-    "block_multiple_of block_ffn_dim_multiplier block_auto_adjust_ff_dim",
-) | {
-    "hidden_size": 2048, "intermediate_size": 7168, "moe_intermediate_size": 1792, "num_dense_layers": 2,
-    "num_experts_per_tok": 4, "output_router_logits": False, "num_experts": 32, "use_expert_bias": True,
-    "routed_scaling_factor": 1.0, "norm_topk_prob": True,
-}
 _SETTINGS["eurobert"] = _SETTINGS["llama"] | {
     "vocab_size": 128256, "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
     "num_attention_heads": 12, "num_key_value_heads": 12, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
     "pad_token_id": 128001, "bos_token_id": 128000, "eos_token_id": 128001, "head_dim": 64, "mask_token_id":
     128002, "classifier_pooling": "late",
 }
-_SETTINGS["mistral"] = _without(
+_SETTINGS["mistral"] = without(
     _SETTINGS["llama"],
     "pretraining_tp attention_bias mlp_bias",
 ) | {
@@ -263,7 +221,7 @@ _SETTINGS["mixtral"] = _SETTINGS["mistral"] | {
     "output_router_logits": False, "router_aux_loss_coef": 0.001, "router_jitter_noise": 0.0,
     "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"},
 }
-_SETTINGS["olmoe"] = _without(
+_SETTINGS["olmoe"] = without(
     _SETTINGS["llama"],
     "pretraining_tp mlp_bias head_dim",
 ) | {
@@ -272,7 +230,7 @@ _SETTINGS["olmoe"] = _without(
     "pad_token_id": 1, "bos_token_id": None, "eos_token_id": 50279, "clip_qkv": None, "num_experts_per_tok": 8,
     "num_experts": 64, "output_router_logits": False, "router_aux_loss_coef": 0.01, "norm_topk_prob": False,
 }
-_SETTINGS["phi3"] = _without(
+_SETTINGS["phi3"] = without(
     _SETTINGS["llama"],
     "pretraining_tp attention_bias mlp_bias head_dim",
 ) | {
@@ -282,7 +240,7 @@ _SETTINGS["phi3"] = _without(
     "rope_parameters": {"rope_theta": 10000.0, "partial_rotary_factor": 1.0, "rope_type": "default"},
     "eos_token_id": 32000, "pad_token_id": 32000, "sliding_window": None,
 }
-_SETTINGS["qwen2"] = _without(
+_SETTINGS["qwen2"] = without(
     _SETTINGS["llama"],
     "pretraining_tp attention_bias mlp_bias head_dim",
 ) | {
@@ -299,40 +257,15 @@ _SETTINGS["qwen2_moe"] = _SETTINGS["qwen2"] | {
     "shared_expert_intermediate_size": 5632, "num_experts_per_tok": 4, "num_experts": 60, "norm_topk_prob": False,
     "output_router_logits": False, "router_aux_loss_coef": 0.001, "mlp_only_layers": [], "qkv_bias": True,
 }
-_SETTINGS["qwen3_moe"] = _without(
+_SETTINGS["qwen3_moe"] = without(
     _SETTINGS["qwen2_moe"],
     "max_window_layers shared_expert_intermediate_size num_experts qkv_bias",
 ) | {
     "intermediate_size": 6144, "num_attention_heads": 32, "num_key_value_heads": 4, "attention_bias": False,
     "sliding_window": None, "moe_intermediate_size": 768, "num_experts_per_tok": 8, "num_local_experts": 128,
 }
-_SETTINGS["qwen3_next"] = _without(
-    _SETTINGS["llama"],
-    "pretraining_tp mlp_bias",
-) | {
-    "vocab_size": 151936, "hidden_size": 2048, "intermediate_size": 5632, "num_hidden_layers": 48,
-    "num_attention_heads": 16, "num_key_value_heads": 2, "max_position_embeddings": 32768, "bos_token_id": None,
-    "eos_token_id": None, "head_dim": 256, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128,
-    "rope_parameters": {"rope_theta": 10000.0, "partial_rotary_factor": 0.25, "rope_type": "default"},
-    "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "decoder_sparse_step": 1,
-    "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512, "num_experts_per_tok": 10,
-    "num_experts": 512, "norm_topk_prob": True, "output_router_logits": False, "router_aux_loss_coef": 0.001,
-    "mlp_only_layers": [],
-}
-_SETTINGS["qwen3_5_moe_text"] = _without(
-    _SETTINGS["qwen3_next"],
-    "intermediate_size decoder_sparse_step norm_topk_prob mlp_only_layers",
-) | {
-    "vocab_size": 248320, "num_hidden_layers": 40, "num_experts_per_tok": 8, "num_experts": 256,
-}
-_SETTINGS["qwen3_5_text"] = _without(
-    _SETTINGS["qwen3_5_moe_text"],
-    "moe_intermediate_size shared_expert_intermediate_size num_experts_per_tok num_experts output_router_logits "
-    "router_aux_loss_coef",
-) | {
-    "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 32, "num_key_value_heads": 4,
-}
-_SETTINGS["gemma"] = _without(
+_SETTINGS |= settings_of_states(_SETTINGS["llama"])
+_SETTINGS["gemma"] = without(
     _SETTINGS["llama"],
     "pretraining_tp mlp_bias",
 ) | {
@@ -341,7 +274,7 @@ _SETTINGS["gemma"] = _without(
     "max_position_embeddings": 8192, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2,
     "tie_word_embeddings": True, "use_bidirectional_attention": None,
 }
-_SETTINGS["gemma2"] = _without(
+_SETTINGS["gemma2"] = without(
     _SETTINGS["gemma"],
     "hidden_act",
 ) | {
@@ -375,33 +308,33 @@ _SETTINGS["bart"] = {
     "use_cache": True, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2,
     "forced_eos_token_id": 2, "is_decoder": False, "tie_word_embeddings": True,
 }
-_SETTINGS["marian"] = _without(
+_SETTINGS["marian"] = without(
     _SETTINGS["bart"],
     "id2label label2id classifier_dropout",
 ) | {
     "vocab_size": 58101, "decoder_vocab_size": None, "decoder_start_token_id": 58100, "pad_token_id": 58100,
     "eos_token_id": 0, "bos_token_id": None, "forced_eos_token_id": 0, "share_encoder_decoder_embeddings": True,
 }
-_SETTINGS["mbart"] = _without(
+_SETTINGS["mbart"] = without(
     _SETTINGS["bart"],
     "id2label label2id",
 ) | {
     "decoder_start_token_id": None,
 }
-_SETTINGS["m2m_100"] = _without(
+_SETTINGS["m2m_100"] = without(
     _SETTINGS["bart"],
     "id2label label2id classifier_dropout forced_eos_token_id is_decoder",
 ) | {
     "vocab_size": 128112, "encoder_layerdrop": 0.05, "decoder_layerdrop": 0.05, "activation_function": "relu",
     "attention_dropout": 0.1, "scale_embedding": True,
 }
-_SETTINGS["pegasus"] = _without(
+_SETTINGS["pegasus"] = without(
     _SETTINGS["bart"],
     "id2label label2id classifier_dropout bos_token_id",
 ) | {
     "decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 1, "forced_eos_token_id": 1,
 }
-_SETTINGS["mt5"] = _without(
+_SETTINGS["mt5"] = without(
     _SETTINGS["t5"],
     "scale_decoder_outputs",
 ) | {
@@ -409,7 +342,7 @@ _SETTINGS["mt5"] = _without(
     "feed_forward_proj": "gated-gelu", "bos_token_id": None, "decoder_start_token_id": 0, "dense_act_fn":
     "gelu_new", "is_gated_act": True,
 }
-_SETTINGS["umt5"] = _without(
+_SETTINGS["umt5"] = without(
     _SETTINGS["t5"],
     "scale_decoder_outputs",
 ) | {
@@ -417,7 +350,7 @@ _SETTINGS["umt5"] = _without(
     "feed_forward_proj": "gated-gelu", "decoder_start_token_id": 0, "dense_act_fn": "gelu_new", "is_gated_act":
     True,
 }
-_SETTINGS["whisper"] = _without(
+_SETTINGS["whisper"] = without(
     _SETTINGS["bart"],
     "id2label label2id max_position_embeddings classifier_dropout forced_eos_token_id is_decoder",
 ) | {
@@ -435,7 +368,7 @@ _SETTINGS["vit"] = {
     "initializer_range": 0.02, "layer_norm_eps": 1e-12, "image_size": 224, "patch_size": 16, "num_channels": 3,
     "qkv_bias": True, "encoder_stride": 16, "pooler_output_size": 768, "pooler_act": "tanh",
 }
-_SETTINGS["dinov2"] = _without(
+_SETTINGS["dinov2"] = without(
     _SETTINGS["vit"],
     "intermediate_size encoder_stride pooler_output_size pooler_act",
 ) | {

@@ -119,7 +119,10 @@ MENUS = {
         "tallow.transformers",
         *(f"tallow.transformers.{name}" for name in ("generation", "logging", "pipelines", "utils")),
     ),
-    "sentence_transformers": ("tallow.sentence_transformers", "tallow.sentence_transformers.util"),
+    "sentence_transformers": (
+        *("tallow.sentence_transformers", "tallow.sentence_transformers.util"),
+        *("tallow.sentence_transformers.cross_encoder", "tallow.sentence_transformers.sparse_encoder"),
+    ),
     "trl": ("tallow.trl",),
 }
 COMMANDS = "commands.md"

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tallow import devices
+from tallow.core.creation import arange
 from tallow.core.tensor import Tensor, wrap
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape, CausalLM
@@ -172,10 +173,10 @@ class OPTDecoder(Module):
         start = 0 if cache is None else cache.length
         end = start + tokens_BT.shape[1]
         check_length(end, self.embed_positions.num_embeddings - OFFSET)
-        positions = np.arange(start, end)[None]
-        if cache is not None and cache.padding is not None:
-            positions = np.maximum(positions - cache.padding[:, None], 0)
-        return self.embed_positions(wrap(devices.move(positions + OFFSET, tokens_BT.device)))
+        if cache is None or cache.padding is None:
+            return self.embed_positions(arange(start + OFFSET, end + OFFSET, device=tokens_BT.device))
+        positions_BT = np.maximum(np.arange(start, end) - cache.padding[:, None], 0) + OFFSET
+        return self.embed_positions(wrap(devices.move(positions_BT, tokens_BT.device)))
 
 
 class OPTModel(DecoderModel):

@@ -75,7 +75,7 @@ class OwnModelsFinder(MetaPathFinder, Loader):
         root = fullname.partition(".")[0]
         if root not in PACKAGES or (fullname != root and not is_own(sys.modules.get(root))):
             return None
-        if find_spec(f"tallow.{root}") is None:
+        if find_spec(f"tallow.{root}") is None or (fullname == root != "transformers" and _has_transformers()):
             return None
         if not is_module(fullname):
             raise MissingModuleError(
@@ -106,6 +106,12 @@ def _has_file(path: str) -> bool:
         return False
     spec = find_spec(f"tallow.{path}")
     return spec is not None and (not above or spec.parent != "")
+
+
+def _has_transformers() -> bool:
+    """Return whether a program uses transformers itself: it asks for peft, and takes it for the whole library."""
+    module = sys.modules.get("transformers")
+    return module is not None and not is_own(module)
 
 
 def is_own(module: ModuleType | None) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
@@ -64,3 +66,12 @@ def test_modules_imported_before_come_back() -> None:
         importlib.import_module("transformers.utils")
     after = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "transformers"}
     assert after == before
+
+
+def test_transformers_itself_does_not_find_the_peft_of_tallow(monkeypatch: pytest.MonkeyPatch) -> None:
+    with install_torch(replace=True):
+        found = importlib.util.find_spec("peft")
+        if found is None or found.origin != "tallow, which stands in for peft":
+            pytest.skip("peft is installed")
+        monkeypatch.setitem(sys.modules, "transformers", ModuleType("transformers"))
+        assert importlib.util.find_spec("peft") is None

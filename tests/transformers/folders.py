@@ -25,7 +25,9 @@ KIND_OF = {  # by model_type; the others have bytes as GPT-2 has
     **dict.fromkeys(("bert", "distilbert", "modernbert"), "words-uncased"),
     **dict.fromkeys(("roberta", "xlm-roberta", "camembert"), "unigram"),
     **dict.fromkeys(("t5", "bart", "marian", "clip", "clip_text_model"), "unigram"),
+    **dict.fromkeys(("xlm-roberta-xl", "m2m_100", "mbart", "mt5", "pegasus", "umt5"), "unigram"),
 }
+RELATIVE_SIZES = {"embedding_size": 20, "intra_bottleneck_size": 16, "num_key_value_heads": 2, "type_vocab_size": 2}
 CHAT = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{{ eos_token }}{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -79,11 +81,16 @@ def _sizes(kind: Any) -> dict[str, Any]:
     if kind.config_class.model_type == "whisper":
         return WHISPER
     transformers = pytest.importorskip("transformers")
-    from support.model_pairs import EVERY
+    from support.model_pairs import BART_SIZES, ENCODER_SIZES, EVERY, LABELS, T5_SIZES
 
-    return next(
-        sizes for name, sizes in EVERY.values() if getattr(transformers, name).config_class is kind.config_class
-    )
+    for name, sizes in EVERY.values():
+        if getattr(transformers, name).config_class is kind.config_class:
+            return sizes
+    # A relative of BERT, of BART or of T5.
+    own = kind.config_class.__dataclass_fields__
+    if "d_model" in own:
+        return T5_SIZES if "d_kv" in own else BART_SIZES
+    return ENCODER_SIZES | LABELS | {name: size for name, size in RELATIVE_SIZES.items() if name in own}
 
 
 def _with_tokenizer(sizes: dict[str, Any], tokenizer: Any) -> dict[str, Any]:

@@ -20,7 +20,13 @@ SOUND = np.random.default_rng(1).normal(size=(2, 80, 100)).astype(np.float32)
 IDS = np.arange(5, 17).reshape(2, 6)
 # A name of older versions, and classes whose folders the real package does not write.
 ELSEWHERE = {"RWForCausalLM", "T5WithLMHeadModel"}
-WITHOUT_DECODER = {"T5EncoderModel", "T5ForTokenClassification", "WhisperForAudioClassification"}
+WITHOUT_DECODER = {
+    "MT5EncoderModel",
+    "UMT5EncoderModel",
+    "T5EncoderModel",
+    "T5ForTokenClassification",
+    "WhisperForAudioClassification",
+}
 # Decoders that differ from Llama in a term have the heads of all decoders.
 ALIKE = tuple(config.removesuffix("Config") for config in DECODERS.values())
 CLASSES = sorted(

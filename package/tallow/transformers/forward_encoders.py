@@ -26,6 +26,7 @@ from tallow.transformers.forward_common import (
 from tallow.transformers.modeling_outputs import (
     BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
+    BaseModelOutputWithPooling,
     BaseModelOutputWithPoolingAndCrossAttentions,
     BertForPreTrainingOutput,
     CausalLMOutputWithCrossAttentions,
@@ -138,8 +139,9 @@ class EncoderModelForward(EncoderForward):
         if isinstance(done.result, Tensor):
             return options.result(BaseModelOutput, last_hidden_state=done.result, **done.states)
         hidden, pooled = done.result
+        could_read = hasattr(self.config, "add_cross_attention")  # another encoder's result
         return options.result(
-            BaseModelOutputWithPoolingAndCrossAttentions,
+            BaseModelOutputWithPoolingAndCrossAttentions if could_read else BaseModelOutputWithPooling,
             last_hidden_state=hidden,
             pooler_output=pooled,
             **done.states,

@@ -49,6 +49,11 @@ class MPNetConfig(BertConfig):
     model_types: ClassVar[tuple[str, ...]] = ("mpnet",)
     unread: ClassVar = frozenset({"pad_token_id", "is_decoder", "type_vocab_size", "classifier_dropout"})
 
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        entries.pop("pad_token_id", None)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require("relative_attention_num_buckets", f"{BUCKETS} or more", lambda count: count >= BUCKETS)

@@ -145,7 +145,7 @@ static __attribute__((noinline)) void act(vf *x, size_t count, size_t action, co
     const vf low = splat(limits[0]), high = splat(limits[1]);
     for (size_t i = 0; i < count; i++) {
       const vf above = select(x[i] < low, low, x[i]);
-      x[i] = select(above > high, high, above);
+      x[i] = or_nan(select(above > high, high, above), x[i]);
     }
   } else if (action == HARD_SWISH)
     for (size_t i = 0; i < count; i++)
@@ -279,7 +279,11 @@ static inline __attribute__((always_inline)) void along(const panel *p, size_t f
 #pragma clang loop unroll(full)
       for (int v = 0; v < vectors; v++) {
         const vf x = load_up_to(place[i] + c + v * LANES, left);
-        acc[i][v] = is_max ? select((x > acc[i][v]) | (x != x), x, acc[i][v]) : fma(weight[v], x, acc[i][v]);
+        if (is_max) {
+          const vi chosen = (x > acc[i][v]) | (x != x);
+          acc[i][v] = or_nan(or_nan(select(chosen, x, acc[i][v]), acc[i][v]), x);
+        } else
+          acc[i][v] = fma(weight[v], x, acc[i][v]);
       }
   }
   if (p->is_simple && left == LANES) {
@@ -290,7 +294,7 @@ static inline __attribute__((always_inline)) void along(const panel *p, size_t f
 #pragma clang loop unroll(full)
       for (int v = 0; v < vectors; v++) {
         const vf above = select(acc[i][v] < low, low, acc[i][v]);
-        store(y + v * LANES, select(above > high, high, above));
+        store(y + v * LANES, or_nan(select(above > high, high, above), acc[i][v]));
       }
     return;
   }

@@ -1,4 +1,4 @@
-"""What `tallow info MODEL` prints: whether a model loads, its size and its memory, without downloading its weights."""
+"""`tallow info MODEL`: tell whether a model loads, its size and its memory, without downloading its weights."""
 
 from __future__ import annotations
 

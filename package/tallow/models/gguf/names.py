@@ -168,6 +168,12 @@ LLAMA_FIELDS = {
 
 
 def llama_names(architecture: str, inner: Mapping[str, str], **options: object) -> GGUFNames:
+    """Return the names of a model of Llama's design.
+
+    Args:
+        inner: modules of a layer.
+        options: arguments of GGUFNames that differ from Llama's
+    """
     settings = {"fields": LLAMA_FIELDS, "outer": LLAMA_OUTER} | options
     return GGUFNames(architecture=architecture, layers="model.layers", inner=inner, **settings)  # type: ignore[arg-type]
 

@@ -61,7 +61,7 @@ class _Packed:
         self.limits = np.array([block.low, block.high, block.scale, block.shift], FLOAT32)
         self.bias = None if block.bias is None else contiguous(block.bias)
         self.calls: dict[tuple[int, ...], _Call] = {}
-        if block.groups == len(w) > 1:  # and of one channel each
+        if block.groups == len(w) > 1 and w.shape[1] == 1:  # a channel to each output
             self.function, self.weight = _depthwise, np.ascontiguousarray(w[:, 0].transpose(1, 2, 0))
             return
         shape = _shape((1, 0, 1, 1), w.shape, block, (1, 1))

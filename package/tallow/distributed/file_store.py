@@ -65,6 +65,7 @@ class FileStore(Store):
         try:
             while (operation := unpacked(file.read)) is not None:
                 self._table.apply(operation)
+                self._read = file.tell()
         except (EOFError, ArgumentError, TypeError) as error:
             raise DistStoreError(f"{self._path} is not the file of a store: {error}", hint="use a new file") from None
 

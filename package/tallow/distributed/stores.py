@@ -39,7 +39,7 @@ class Table:
 
     def apply(self, operation: Sequence[bytes]) -> list[bytes]:
         """Return the result of an operation: its name and arguments. Raises: ArgumentError"""
-        name, *arguments = operation
+        name, *arguments = operation or (b"",)
         rule = RULES.get(name)
         if rule is None:
             raise ArgumentError(f"a store has no operation {name[:20]!r}")
@@ -56,7 +56,7 @@ class Table:
         try:
             self.values[key] = b"%d" % (int(self.values.get(key, b"0")) + int(amount))
         except ValueError:
-            raise ArgumentError(f"Store.add: the value of {key!r} is not a number") from None
+            raise ArgumentError(f"Store.add: the value of {key[:80]!r} is not a number") from None
         return [self.values[key]]
 
     def append(self, key: bytes, value: bytes) -> list[bytes]:

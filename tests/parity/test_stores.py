@@ -13,6 +13,8 @@ import pytest
 import torch.distributed as theirs
 
 import tallow.distributed as ours
+from tallow.distributed import frames
+from tallow.distributed.frames import packed, unpacked
 from tallow.errors import ArgumentError, ArgumentTypeError
 
 pytestmark = pytest.mark.native
@@ -78,9 +80,21 @@ def test_a_file_of_another_kind_is_no_store(tmp_path: Path) -> None:
     path.write_bytes(b"\xff" * 100)
     with pytest.raises(ours.DistStoreError, match="is not the file of a store"):
         ours.FileStore(str(path))
+    path.write_bytes(b"\0\0\0\0")
+    with pytest.raises(ours.DistStoreError, match="is not the file of a store"):
+        ours.FileStore(str(path))
     path.write_bytes(b"\0\0\0\1\0\0\0\x09ab")
     with pytest.raises(ours.DistStoreError, match="ends early"):
         ours.FileStore(str(path))
+
+
+def test_operations_of_others_are_applied_once_after_a_refused_one(tmp_path: Path) -> None:
+    one, two = (ours.FileStore(str(tmp_path / "store")) for _ in range(2))
+    one.set("text", "x")
+    one.add("n", 1)
+    with pytest.raises(ArgumentError, match="is not a number"):
+        two.add("text", 1)
+    assert two.add("n", 1) == 2
 
 
 def test_connections_that_speak_otherwise_stop_nobody() -> None:
@@ -92,6 +106,40 @@ def test_connections_that_speak_otherwise_stop_nobody() -> None:
     assert store.clone().get("k") == b"v"
     with pytest.raises(ArgumentError, match="is not a number"):
         store.add("k", 1)
+
+
+def test_an_answer_that_comes_late_is_not_that_of_the_next_operation() -> None:
+    gave_up = threading.Event()
+
+    def answer(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            unpacked(connection.recv)  # that there is one user more
+            connection.sendall(packed([b"ok", b"1"]))
+            unpacked(connection.recv)
+            gave_up.wait()
+            connection.sendall(packed([b"ok", b"of the first"]))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        store = ours.TCPStore("127.0.0.1", server.getsockname()[1], timeout=SHORT)
+        with pytest.raises(ours.DistNetworkError):
+            store.get("first")
+        gave_up.set()
+        with pytest.raises(ours.DistNetworkError):
+            store.get("second")
+        thread.join()
+
+
+def test_an_answer_that_is_too_long_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = ours.TCPStore("127.0.0.1", 0, 1, True)
+    monkeypatch.setattr(frames, "MAX_BYTES", 100)
+    store.append("k", "v" * 60)
+    store.append("k", "v" * 60)
+    with pytest.raises(ArgumentError, match="at most"):
+        store.get("k")
+    assert store.delete_key("k")
 
 
 def test_a_reader_waits_for_the_value() -> None:

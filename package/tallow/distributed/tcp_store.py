@@ -88,11 +88,15 @@ class TCPStore(Store):
         return f"TCPStore(host={self._host!r}, port={self._port}, is_master={self._server is not None})"
 
     def _apply(self, name: str, *arguments: bytes) -> list[bytes]:
+        request = packed([name.encode(), *arguments])
         with self._lock:
             try:
-                self._socket.sendall(packed([name.encode(), *arguments]))
+                self._socket.sendall(request)
                 reply = unpacked(self._socket.recv)
-            except (OSError, EOFError):
+            except BaseException as error:
+                self._socket.close()  # an answer that comes late would be taken for that of the next operation
+                if not isinstance(error, OSError | EOFError):
+                    raise
                 reply = None
         if reply is None:
             raise DistNetworkError(
@@ -143,10 +147,11 @@ class _Connection(socketserver.BaseRequestHandler):
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while (operation := unpacked(self.request.recv)) is not None:
             try:
-                reply = [b"ok", *self.server.store._apply(operation[0].decode(errors="replace"), *operation[1:])]
+                result = self.server.store._apply(operation[0].decode(errors="replace"), *operation[1:])
+                reply = packed([b"ok", *result])
             except (ArgumentError, TypeError, IndexError) as error:
-                reply = [b"error", str(error).encode()]
-            self.request.sendall(packed(reply))
+                reply = packed([b"error", str(error).encode()])
+            self.request.sendall(reply)
 
 
 _shared: weakref.WeakValueDictionary[tuple[str, int], _Server] = weakref.WeakValueDictionary()

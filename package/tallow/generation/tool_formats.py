@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-_CALL = re.compile(r"\s*<function=([^>\s]+)>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?(?=</parameter>|<parameter=|\Z)", re.DOTALL)
+_CALL = re.compile(r"\s*<function=([^<>\s]+)>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
+_PARAMETER = re.compile(r"<parameter=([^<>\s]+)>\n?(.*?)\n?(?=</parameter>|<parameter=|\Z)", re.DOTALL)
 MOST = 1 << 16  # characters of a list of calls, whose syntax tree takes much more memory
 
 
@@ -25,9 +25,10 @@ def call_by_tags(text: str, tools: Collection[str]) -> tuple[str, dict[str, Any]
     found = _CALL.match(text)
     if found is None or found[1] not in tools:
         return None
-    schema = tools[found[1]] if isinstance(tools, Mapping) else {}
-    properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-    return found[1], {name: _typed(value, properties.get(name)) for name, value in _PARAMETER.findall(found[2])}
+    schema = tools[found[1]] if isinstance(tools, Mapping) else None
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    kinds = properties if isinstance(properties, Mapping) else {}
+    return found[1], {name: _typed(value, kinds.get(name)) for name, value in _PARAMETER.findall(found[2])}
 
 
 def _typed(text: str, schema: Any) -> Any:
@@ -55,10 +56,12 @@ def calls_in_list(text: str, tools: Collection[str]) -> list[tuple[str, dict[str
 
 
 def _call(item: ast.expr) -> tuple[str, dict[str, Any]]:
-    """Return the name and the arguments of a call.  Raises: ValueError for anything else"""
+    """Return the name and the arguments of a call.  Raises: ValueError, TypeError for anything else"""
     if not isinstance(item, ast.Call) or item.args or any(each.arg is None for each in item.keywords):
         raise ValueError("no call with named arguments")
-    return ast.unparse(item.func), {str(each.arg): ast.literal_eval(each.value) for each in item.keywords}
+    arguments = {str(each.arg): ast.literal_eval(each.value) for each in item.keywords}
+    json.dumps(arguments, allow_nan=False)  # raises for what JSON lacks, such as sets
+    return ast.unparse(item.func), arguments
 
 
 def may_be_list(text: str, tools: Collection[str]) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -146,3 +147,17 @@ def test_arguments_in_tags_have_the_types_of_their_schemas() -> None:
     assert json.loads(call.arguments) == {"n": 3, "deep": {"a": [1]}, "on": True, "text": "3", "any": "4"}
     for text in ("[f(" * 5000, "[f(x=" + "(" * 20000):  # deep, and without an end
         assert [piece for piece in [*CallReader({"f": {}}).push(text)] if isinstance(piece, Call)] == []
+
+
+@pytest.mark.parametrize("value", ["{1}", 'b"x"', "{(1, 2): 3}", "1e999", "1j", "..."])
+def test_a_list_of_values_that_json_lacks_is_text(value: str) -> None:
+    text = f"[time(zone={value})]"
+    reader = CallReader(SCHEMAS)
+    assert [*reader.push(text), *reader.finish()] == [Text(text)]
+
+
+@pytest.mark.parametrize("properties", [None, [1], "zone"])
+def test_tags_of_a_tool_whose_schema_is_none_are_read(properties: Any) -> None:
+    reader = CallReader({"time": {"properties": properties}})
+    text = "<tool_call><function=time><parameter=zone>3</parameter></function></tool_call>"
+    assert [*reader.push(text), *reader.finish()] == [Call("time", '{"zone": "3"}')]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tallow.generation.processors import Logits, require_count, require_number
 
+FACTOR = 0x9E3779B97F4A7C15  # odd, of the hashes
 LARGEST_EXPONENT = log(float(np.finfo(np.float32).max))  # of e in float32
 
 
@@ -67,13 +68,33 @@ class DryPenalty:
         limit = count if not len(breaks) else count - 1 - int(breaks[-1])  # tokens after the last breaker
         # Longer repetitions have the same penalty.
         limit = int(min(limit, self.allowed_length + min(self._largest, count)))
-        places, lengths = np.arange(1, count), np.zeros(max(count - 1, 0), np.int64)
-        alive = places
-        for length in range(1, limit + 1):
-            alive = alive[alive >= length]
-            alive = alive[text_N[alive - length] == text_N[count - length]]
-            if not len(alive):
-                break
-            lengths[alive - 1] = length
-        kept = lengths >= self.allowed_length
-        return places[kept], lengths[kept]
+        lengths = shared_ends(text_N, limit)
+        kept = np.flatnonzero(lengths >= self.allowed_length)
+        return kept + 1, lengths[kept]
+
+
+def shared_ends(text_N: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]:
+    """Return for each end of the text, (N - 1,), how many tokens before it are those that the text ends with.
+
+    Compares hashes of 2^k tokens for falling k, in O(N log N) whatever the text: one token again and again is the end
+    of the text at each place.
+
+    Args:    limit: the greatest number
+    """
+    count = len(text_N)
+    places = np.arange(1, count)
+    lengths = np.zeros(len(places), np.int64)
+    if count < 2:
+        return lengths
+    with np.errstate(over="ignore"):  # polynomials modulo 2^64
+        powers = np.cumprod(np.full(count, FACTOR, np.uint64))
+        sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum((text_N + 1).astype(np.uint64) * powers)))
+        shifts = powers[count - places - 1]
+        for step in (1 << k for k in reversed(range(min(limit, count).bit_length()))):
+            longer = lengths + step
+            fits = np.flatnonzero(longer <= np.minimum(places, limit))
+            start, end, length = (places - longer)[fits], (places - lengths)[fits], lengths[fits]
+            own = (sums[end] - sums[start]) * shifts[fits]
+            same = own == sums[count - length] - sums[count - longer[fits]]
+            lengths[fits[same]] += step
+    return lengths

@@ -11,6 +11,7 @@ import pytest
 from tallow.errors import ArgumentError
 from tallow.generation import DryPenalty, Mirostat, Sampler
 from tallow.generation.processors import TopNSigma
+from tallow.generation.repeats import shared_ends
 
 LOGITS = np.log(np.array([0.4, 0.3, 0.15, 0.1, 0.05], np.float32))
 
@@ -53,6 +54,16 @@ def test_dry_of_one_token_again_and_again_is_finite() -> None:
     assert np.isfinite(changed).all()
     assert changed[2] < -1e37
     assert (changed[[0, 1, 3]] == 0).all()
+
+
+@pytest.mark.parametrize("period", [1, 3, 50_000])
+def test_dry_finds_repetitions_of_any_length(period: int) -> None:
+    """Whole periods before the end of a text that repeats itself, all tokens up to there are those at its end."""
+    text = np.arange(100_000) % period
+    expected = np.arange(1, len(text))
+    expected[(len(text) - expected) % period != 0] = 0
+    np.testing.assert_array_equal(shared_ends(text, len(text)), expected)
+    assert shared_ends(text, 7).max() == 7
 
 
 # ---- XTC and top-n-sigma

@@ -16,6 +16,8 @@ IMAGES_AND_FF = IMAGES | {"intermediate_size": 12}
 CROSSING = {"vocab_size": 20, "d_model": 8, "max_position_embeddings": 10, "pad_token_id": 0, "eos_token_id": 2}
 CROSSING |= {f"{half}_{size}": 2 for half in ("encoder", "decoder") for size in ("layers", "attention_heads")}
 CROSSING |= {"encoder_ffn_dim": 12, "decoder_ffn_dim": 16, "decoder_start_token_id": 0, "is_encoder_decoder": True}
+T5 = {"is_encoder_decoder": True, "vocab_size": 20, "d_model": 8, "d_kv": 4, "d_ff": 12, "num_heads": 2}
+T5 |= {"num_layers": 2, "num_decoder_layers": 2}
 EXPERTS = {"num_experts": 3, "num_experts_per_tok": 2}
 ONE = {"moe_intermediate_size": 6, "mlp_only_layers": [0]}  # one of two layers with experts
 DELTA = {"head_dim": 8, "layer_types": ["linear_attention", "full_attention"], "linear_num_key_heads": 1}
@@ -24,6 +26,18 @@ MAMBA = {"vocab_size": 20, "hidden_size": 8, "state_size": 4, "num_hidden_layers
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
+    "AlbertModel": ENCODER | {"model_type": "albert", "embedding_size": 6},
+    "DebertaV2Model": ENCODER
+    | {"model_type": "deberta-v2", "relative_attention": True, "position_buckets": 4, "pos_att_type": ["c2p", "p2c"]},
+    "ElectraModel": ENCODER | {"model_type": "electra", "embedding_size": 6},
+    "ErnieModel": ENCODER | {"model_type": "ernie", "use_task_id": True},
+    "EuroBertModel": ENCODER | {"model_type": "eurobert", "pad_token_id": 0},
+    "GteModel": ENCODER | {"model_type": "gte"},
+    "JinaEmbeddingsV3Model": ENCODER | {"model_type": "jina_embeddings_v3"},
+    "MobileBertModel": ENCODER | {"model_type": "mobilebert", "embedding_size": 6, "intra_bottleneck_size": 4},
+    "MPNetModel": ENCODER | {"model_type": "mpnet"},
+    "NomicBertModel": ENCODER | {"model_type": "nomic_bert"},
+    "XLMRobertaXLModel": ENCODER | {"model_type": "xlm-roberta-xl"},
     "DistilBertModel": {"model_type": "distilbert", "vocab_size": 20, "dim": 8, "n_layers": 2, "n_heads": 2}
     | {"hidden_dim": 12, "max_position_embeddings": 10},
     "ModernBertModel": ENCODER | {"model_type": "modernbert", "pad_token_id": 0},
@@ -83,8 +97,12 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "GPTNeoX": DECODER | {"model_type": "gpt_neox", "rotary_pct": 0.5},
     "OPT": ENCODER | {"model_type": "opt", "ffn_dim": 12, "word_embed_proj_dim": 6},
     "Falcon": {"model_type": "falcon", "alibi": True, "new_decoder_architecture": True, "num_kv_heads": 1} | ENCODER,
-    "T5ForConditionalGeneration": {"model_type": "t5", "is_encoder_decoder": True, "vocab_size": 20, "d_model": 8}
-    | {"d_kv": 4, "d_ff": 12, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 2},
+    "T5ForConditionalGeneration": T5 | {"model_type": "t5"},
+    "MT5ForConditionalGeneration": T5 | {"model_type": "mt5"},
+    "UMT5ForConditionalGeneration": T5 | {"model_type": "umt5"},
+    "MBartForConditionalGeneration": CROSSING | {"model_type": "mbart"},
+    "M2M100ForConditionalGeneration": CROSSING | {"model_type": "m2m_100"},
+    "PegasusForConditionalGeneration": CROSSING | {"model_type": "pegasus"},
     "BartForConditionalGeneration": CROSSING | {"model_type": "bart"},
     "MarianMTModel": CROSSING | {"model_type": "marian"},
     "Whisper": {"model_type": "whisper"} | asdict(small_config(260 + OTHER_SPECIALS)),

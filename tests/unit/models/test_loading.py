@@ -72,8 +72,8 @@ def test_every_model_type_is_read_by_its_class(kind: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "entries",
     [
-        {"architectures": ["PegasusForConditionalGeneration"]},
-        {"model_type": "pegasus"},
+        {"architectures": ["ProphetNetForConditionalGeneration"]},
+        {"model_type": "prophetnet"},
         {},
         {"architectures": [3]},
         {"architectures": [[1]]},

@@ -27,6 +27,8 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 
+MOST_LAYERS = 1000  # more than any model has; a file need not have weights for each
+
 
 @dataclass(frozen=True, kw_only=True)
 class AlbertConfig(BertConfig):
@@ -48,7 +50,7 @@ class AlbertConfig(BertConfig):
     classifier_dropout_prob: float = 0.1
 
     model_types: ClassVar[tuple[str, ...]] = ("albert",)
-    layer_counts: ClassVar[tuple[str, ...]] = ("num_hidden_groups",)
+    layer_counts: ClassVar[tuple[str, ...]] = ("num_hidden_groups", "inner_group_num")
     # Of the original program; transformers reads none of them.
     neutral: ClassVar = frozenset(
         {"down_scale_factor", "gap_size", "layers_to_keep", "net_structure_type", "num_memory_blocks"}
@@ -57,6 +59,7 @@ class AlbertConfig(BertConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.require("num_hidden_layers", f"at most {MOST_LAYERS}", lambda layers: layers <= MOST_LAYERS)
         layers = f"a number from 1 to {self.num_hidden_layers}"
         self.require("num_hidden_groups", layers, lambda groups: 1 <= groups <= self.num_hidden_layers)
 

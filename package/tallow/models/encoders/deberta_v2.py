@@ -106,6 +106,7 @@ class DebertaV2Config(BertConfig):
         width = self.hidden_size
         self.require("pooler_hidden_size", f"{width} or None", lambda size: size in (width, None))
         self.require("conv_kernel_size", "an odd number, or 0", lambda size: size == 0 or size % 2)
+        self.require("conv_groups", f"a divisor of {width}", lambda groups: width % groups == 0)
         furthest = self.furthest
         self.require(
             "position_buckets", f"2 to {2 * furthest - 3}", lambda count: count is None or 1 < count < 2 * furthest - 2

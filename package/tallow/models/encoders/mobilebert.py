@@ -70,6 +70,7 @@ class MobileBertConfig(BertConfig):
     classifier_activation: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("mobilebert",)
+    layer_counts: ClassVar[tuple[str, ...]] = ("num_hidden_layers", "num_feedforward_networks")
     unread: ClassVar = frozenset({"is_decoder"})
     neutral: ClassVar = frozenset({"true_hidden_size"})  # follows from the others
 

@@ -131,8 +131,6 @@ UNUSED: dict[str, dict[str, str]] = {
         "compat.no_device.manual_seed": "seed",
         "functions.fractional_pooling.*_with_indices": "return_indices",
         "core.meta.MetaArray.*": "args kwargs order copy",
-        "core.meta._view": "strides",
-        "functions.factorizations.linalg_ldl_*": "hermitian",
         "distributed.collectives.barrier": "device_ids",
         "distributed.objects.*_list": "device",
         "jit.annotate": "the_type",

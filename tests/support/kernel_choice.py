@@ -1,4 +1,4 @@
-"""Which backend computes a kernel in a test."""
+"""The choice of the backend that computes a kernel in a test."""
 
 from __future__ import annotations
 

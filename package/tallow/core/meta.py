@@ -50,7 +50,7 @@ class MetaArray(np.ndarray[Any, Any]):
 
     @property
     def flags(self) -> SimpleNamespace:  # type: ignore[override]
-        """What the array's flags would be with memory."""
+        """The flags that the array would have with memory."""
         return SimpleNamespace(
             c_contiguous=is_row_major(self.shape, self.strides, self.itemsize),
             f_contiguous=is_row_major(self.shape[::-1], self.strides[::-1], self.itemsize),

@@ -46,13 +46,16 @@ class Table:
         return rule(self, *arguments)
 
     def set(self, key: bytes, value: bytes) -> list[bytes]:
+        """Set the value of a key."""
         self.values[key] = value
         return []
 
     def get(self, key: bytes) -> list[bytes]:
+        """Return the value of a key, or nothing."""
         return [self.values[key]] if key in self.values else []
 
     def add(self, key: bytes, amount: bytes) -> list[bytes]:
+        """Add to the value of a key, a number in digits, and return the sum.  Raises: ArgumentError for no number"""
         try:
             self.values[key] = b"%d" % (int(self.values.get(key, b"0")) + int(amount))
         except ValueError:
@@ -60,33 +63,44 @@ class Table:
         return [self.values[key]]
 
     def append(self, key: bytes, value: bytes) -> list[bytes]:
+        """Append to the value of a key."""
         self.values[key] = self.values.get(key, b"") + value
         return []
 
     def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
+        """Set the value of a key if it is the expected one; return the value that the key has then.
+
+        A key without a value has an empty one, and the result is the expected value if it stays so.
+        """
         present = self.values.get(key)
         if expected == (present or b""):
             self.values[key] = desired
         return [self.values.get(key, expected)]
 
     def delete_key(self, key: bytes) -> list[bytes]:
+        """Remove the value of a key; return whether it had one."""
         return [b"1"] if self.values.pop(key, None) is not None else []
 
     def check(self, *keys: bytes) -> list[bytes]:
+        """Return whether every key has a value or a queue that is not empty."""
         return [b"1"] if all(key in self.values or self.queues.get(key) for key in keys) else []
 
     def list_keys(self) -> list[bytes]:
+        """Return the keys that have values."""
         return list(self.values)
 
     def queue_push(self, key: bytes, value: bytes) -> list[bytes]:
+        """Add a value to the end of a queue."""
         self.queues.setdefault(key, deque()).append(value)
         return []
 
     def queue_pop(self, key: bytes) -> list[bytes]:
+        """Remove the first value of a queue and return it; or return nothing."""
         queue = self.queues.get(key)
         return [queue.popleft()] if queue else []
 
     def queue_len(self, key: bytes) -> list[bytes]:
+        """Return the number of values in a queue."""
         return [b"%d" % len(self.queues.get(key, ()))]
 
 
@@ -115,7 +129,7 @@ class Store:
 
     @property
     def timeout(self) -> timedelta:
-        """How long `get` and `wait` wait for a key."""
+        """The time that `get` and `wait` wait for a key."""
         return self._timeout
 
     def set_timeout(self, timeout: timedelta) -> None:

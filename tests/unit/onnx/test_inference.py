@@ -29,7 +29,7 @@ def _seed() -> None:
 
 
 class Residual(nn.Module):
-    """What networks for images are made of."""
+    """Layers of networks for images: convolutions, norms and sums."""
 
     def __init__(self) -> None:
         super().__init__()

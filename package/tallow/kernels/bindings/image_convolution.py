@@ -39,7 +39,7 @@ def _shape(
 
 
 class _Call(NamedTuple):
-    """What is the same for all images of one shape: the shape of the result, and sizes for C."""
+    """Properties of all images of one shape: the shape of the result, and sizes for C."""
 
     result: tuple[int, ...]
     sizes: ctypes.Array[ctypes.c_size_t]

@@ -1,4 +1,4 @@
-"""What makes the quick form of a graph, one step per file; see `tallow.onnx.inference`.
+"""The steps that make the quick form of a graph, one per file; see `tallow.onnx.inference`.
 
 A step changes a copy of the graph. It may bind what it makes of the values of tensors, as it notes them.
 """

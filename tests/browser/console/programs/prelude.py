@@ -1,4 +1,4 @@
-"""What the programs of this folder share. They run unchanged in the console and on PyTorch, and print numbers."""
+"""Functions that the programs of this folder share. Both run unchanged in the console and on PyTorch."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ import pytest
 from tests.transformers.both import both
 from tests.transformers.folders import Folders
 
+import tallow as tl
 import tallow.transformers
-from tallow.errors import TallowWarning
+from tallow.errors import TallowWarning, UnsupportedError
 
 IDS = [[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 15, 16]]
 MASK = [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]
@@ -300,6 +301,16 @@ def test_texts_that_follow_each_other(name: str, folders: Folders) -> None:
             return [model(ids, position_ids=places, use_cache=False)[0], masked]
 
     both(program)
+
+
+def test_texts_that_follow_each_other_are_refused_by_layers_with_states() -> None:
+    tf = tallow.transformers
+    sizes = {"vocab_size": 9, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 1, "layer_types": ["conv", "full_attention"]}
+    model = tf.Lfm2ForCausalLM(tf.Lfm2Config(**sizes, **heads))
+    ids, places = tl.tensor([[3, 4, 5, 6]]), tl.tensor([[0, 1, 0, 1]])
+    with pytest.raises(UnsupportedError, match="several texts in a row"):
+        model(ids, position_ids=places, use_cache=False)
 
 
 @pytest.mark.parametrize("name", ["LlamaForCausalLM", "Qwen2ForSequenceClassification"])

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from tallow import devices, dtypes
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, UnsupportedError
 from tallow.models.decoders.decoder import uncached
 from tallow.nn.cache import KVCache, Uncached
+from tallow.nn.state_memory import States
 from tallow.transformers.forward_common import is_consecutive, places_of
 
 LOWEST = -1e4  # masks of scores that hide have at least this size
@@ -104,12 +105,18 @@ def seen_by(
 
     Without a mask and `use_cache`, positions that do not rise by one begin another text, as in transformers.
 
-    Raises:  ArgumentError for such a mask of another shape, of numbers between its two values, or beside a cache
+    Raises:  ArgumentError for such a mask of another shape, of numbers between its two values, or beside a cache;
+             UnsupportedError for several texts in a row of a model whose layers have states, which cross their ends
     """
     batch, length = ids.shape
     if mask is None:
         if positions is None or use_cache or not is_alone or is_consecutive(positions):
             return None
+        if any(isinstance(each, States) for each in model.config.layer_shapes or ()):
+            raise UnsupportedError(
+                f"{type(model).__name__}: several texts in a row; the states of layers do not end with a text",
+                hint="pad the texts to rows of their own: no packing and no padding_free",
+            )
         steps = np.diff(places_of(positions), axis=1) != 1
         text = np.concatenate([np.zeros((len(steps), 1), np.int64), np.cumsum(steps, axis=1)], axis=1)
         seen = (text[:, :, None] == text[:, None, :]) & np.tri(length, dtype=np.bool_)

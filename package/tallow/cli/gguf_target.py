@@ -24,9 +24,9 @@ from tallow.models.config import CONFIG
 from tallow.models.decoders.llama import Llama
 from tallow.models.encoders.sentence_folder import modules_of
 from tallow.models.encoders.sentence_parts import Pooling
-from tallow.models.gguf.config import vocabulary_size
 from tallow.models.gguf.export import file_targets, model_targets
 from tallow.models.gguf.importance import importance_of
+from tallow.models.gguf.metadata import vocabulary_size
 from tallow.models.gguf.names import POOLINGS
 from tallow.models.pretrained import PretrainedModel
 from tallow.text import tokenizer_folder

@@ -43,8 +43,8 @@ class MetaArray(np.ndarray[Any, Any]):
     layout: tuple[int, ...] | None = None
     start: int = 0
 
-    @property
-    def strides(self) -> tuple[int, ...]:  # type: ignore[override]
+    @property  # type: ignore[misc]  # NumPy's arrays let it be set
+    def strides(self) -> tuple[int, ...]:
         """The strides, in bytes, that the array would have with memory."""
         return row_major(self.shape, self.itemsize) if self.layout is None else self.layout
 

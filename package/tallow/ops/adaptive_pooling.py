@@ -22,7 +22,7 @@ from tallow.ops.table import Array, Result, op
 from tallow.ops.windows import expect_filled, expect_spatial
 
 NARROW = 32  # windows, whose elements NumPy adds faster column by column
-OutputSize = Sequence[int | None] | int
+OutputSize = Sequence[int | None] | int | None  # None is refused
 
 
 def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize) -> list[int]:

@@ -23,6 +23,7 @@ from tallow.errors import CheckpointError, TallowError, TallowWarning
 from tallow.io import safetensors
 from tallow.models import config as config_module
 from tallow.models.config import Config
+from tallow.models.decoders.decoder import DecoderConfig
 from tallow.models.vision.dinov2 import DropPath
 
 # By model: entries of public files that neither transformers nor tallow reads.
@@ -128,6 +129,21 @@ def test_an_entry_that_changes_the_output_of_other_models_is_refused(model: str,
     config, entries = reader(model)
     with pytest.raises(CheckpointError, match=f"the file: {config.__name__} does not support\n  {name} is "):
         config.from_entries(entries | {name: value}, "the file")
+
+
+@pytest.mark.parametrize("name", [name for name in ENTRIES if issubclass(reader(name)[0], DecoderConfig)])
+def test_a_decoder_sees_both_sides_or_refuses_to(name: str) -> None:
+    config, entries = reader(name)
+    try:
+        read = config.from_entries(entries | {"is_causal": False}, "the file")
+    except CheckpointError as error:
+        assert "is_causal" in str(error)  # noqa: PT017
+        return
+    kind = getattr(models, name)
+    model = getattr(kind, "model_class", kind)(read).eval()
+    with tl.no_grad():
+        one, other = (model(tl.tensor([[1, 2, last]])) for last in (3, 4))
+    assert not tl.equal(one[0, 0], other[0, 0])
 
 
 @pytest.mark.parametrize(

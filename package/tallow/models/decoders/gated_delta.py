@@ -72,7 +72,7 @@ class GatedDeltaConfig(PartialRotaryConfig, HybridConfig):
 
     state_type: ClassVar[str] = "linear_attention"
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {"attn_output_gate": (True,)}
-    unread: ClassVar[frozenset[str]] = HybridConfig.unread | {"mlp_bias", "is_causal"}
+    unread: ClassVar[frozenset[str]] = HybridConfig.unread | {"mlp_bias"}
 
     def __post_init__(self) -> None:
         super().__post_init__()

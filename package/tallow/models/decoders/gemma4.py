@@ -82,6 +82,7 @@ class Gemma4Config(LayerTypesConfig):
     tie_word_embeddings: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("gemma4_text", "gemma4")
+    always_causal: ClassVar[bool] = True
     unread: ClassVar[frozenset[str]] = frozenset({"hidden_act", "mlp_bias"})
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LlamaConfig.computed,

@@ -70,6 +70,7 @@ class GptOssConfig(LayerTypesConfig, ExpertsConfig):
     eos_token_id: tuple[int, ...] = ()
 
     model_types: ClassVar[tuple[str, ...]] = ("gpt_oss",)
+    always_causal: ClassVar[bool] = True
     unread: ClassVar[frozenset[str]] = frozenset({"mlp_bias", "norm_topk_prob"})
     # Older names of entries that files have twice.
     neutral: ClassVar[frozenset[str]] = ExpertsConfig.neutral | {"experts_per_token", "initial_context_length"}

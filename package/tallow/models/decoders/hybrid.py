@@ -24,6 +24,7 @@ class HybridConfig(LlamaConfig):
     layer_types: tuple[str, ...] | None = None
 
     state_type: ClassVar[str]
+    always_causal: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

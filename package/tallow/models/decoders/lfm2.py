@@ -62,15 +62,11 @@ class ConvolutionsConfig(HybridConfig):
         | {"block_use_xavier_init", "conv_use_xavier_init", "block_norm_eps", "theta"}
     )
     unread: ClassVar[frozenset[str]] = LlamaConfig.unread | {
-        *("mlp_bias", "attention_bias", "attention_dropout", "hidden_act", "is_causal")
+        *("mlp_bias", "attention_bias", "attention_dropout", "hidden_act")
     }
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        rename(
-            entries,
-            {theirs: name for name, theirs in cls.file_names.items()} | {"tie_embedding": "tie_word_embeddings"},
-        )
         rename(entries, {theirs: name for name, theirs in cls.file_names.items()})
         rename(entries, {"tie_embedding": "tie_word_embeddings", "block_ff_dim": "intermediate_size"})
         if isinstance(entries.get("full_attn_idxs"), list):

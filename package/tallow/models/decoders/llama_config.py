@@ -51,10 +51,12 @@ class LlamaConfig(DecoderConfig):
     neutral: ClassVar[frozenset[str]] = frozenset({"pretraining_tp"})  # how many parts a product is computed in
     unread: ClassVar[frozenset[str]] = frozenset({"sliding_window"})
     files_interleave: ClassVar[bool] = False  # what rope_interleaved is in Hugging Face folders
+    always_causal: ClassVar[bool] = False  # the model computes no positions that see those after them
 
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.activation)
+        self.require("is_causal", "True", lambda value: value or not self.always_causal)
         self.require("rope_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
         self.require("head_dim", "an even integer or None", lambda value: value is None or value % 2 == 0)
         for name in ("rms_norm_eps", "rope_theta"):

@@ -17,6 +17,7 @@ from tallow.core.creation import arange
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named
+from tallow.models.config import MAX_SIZE
 from tallow.models.decoders.mamba import STATE, Mamba, MambaBlock, MambaModel, StateSpaceConfig, masked, widened
 from tallow.nn import functional as F
 from tallow.nn import init
@@ -61,19 +62,13 @@ class Mamba2Config(StateSpaceConfig):
                 f"Mamba2Config: num_heads={self.num_heads} of head_dim={self.head_dim} in n_groups={self.n_groups} do "
                 f"not make {self.channels} channels, expand * hidden_size"
             )
-        numbers = "two numbers"
-        self.require("time_step_limit", numbers, lambda pair: len(pair) == 2 and all(type(x) is float for x in pair))
+        self.require("time_step_limit", "two numbers, the smaller one first", _is_range)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
         if isinstance(entries.get("time_step_limit"), list):
-            # transformers writes infinity as {"__float__": "Infinity"}.
-            numbers = (x.get("__float__", "none") if isinstance(x, dict) else x for x in entries["time_step_limit"])
-            try:
-                entries["time_step_limit"] = tuple(float(x) for x in numbers)
-            except (TypeError, ValueError) as error:
-                raise ArgumentError(f"time_step_limit={entries['time_step_limit']!r:.200}") from error
+            entries["time_step_limit"] = tuple(map(_number, entries["time_step_limit"]))
 
     @property
     def mixed(self) -> int:
@@ -85,6 +80,17 @@ class Mamba2Config(StateSpaceConfig):
         past = self.conv_kernel - 1, self.mixed
         shapes = {ShortConvolution.state: past, STATE: (self.num_heads, self.state_size, self.head_dim)}
         return (States(shapes),) * self.num_hidden_layers
+
+
+def _number(entry: Any) -> Any:
+    """Return a number as a float, and another entry as it is. transformers writes infinity as a mapping."""
+    if entry == {"__float__": "Infinity"}:
+        return math.inf
+    return float(entry) if type(entry) is int and abs(entry) <= MAX_SIZE else entry
+
+
+def _is_range(pair: Any) -> bool:
+    return isinstance(pair, tuple) and len(pair) == 2 and all(type(x) is float for x in pair) and pair[0] <= pair[1]
 
 
 class GroupedRMSNorm(RMSNorm):

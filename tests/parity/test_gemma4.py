@@ -14,6 +14,7 @@ from support.model_pairs import reference_model, tokens
 import tallow as tl
 from tallow.errors import CheckpointError
 from tallow.models import AutoModel
+from tallow.models.decoders.gemma4 import Gemma4Config
 from tallow.text.gguf_tokenizer import tokenizer_entries
 
 
@@ -34,6 +35,17 @@ def test_the_part_of_texts_loads(tmp_path: Path) -> None:
         expected = reference(torch.tensor(batch)).logits.numpy()
     with tl.no_grad():
         np.testing.assert_allclose(AutoModel.from_pretrained(tmp_path)(tl.tensor(batch)).numpy(), expected, atol=1e-4)
+
+
+def test_entries_beside_those_of_texts_count(tmp_path: Path) -> None:
+    """The head of a model of images is tied if its own entry says so, and it may be quantised."""
+    reference_model("gemma4").save_pretrained(tmp_path)
+    texts = json.loads((tmp_path / "config.json").read_text())
+    whole = {"model_type": "gemma4", "text_config": texts, "eoa_token_index": 5, "boa_token_id": 6}
+    read = Gemma4Config.from_entries(whole | {"tie_word_embeddings": False}, "the file", strict=True)
+    assert (read.tie_word_embeddings, texts["tie_word_embeddings"]) == (False, True)
+    with pytest.raises(CheckpointError, match="quantization_config is"):
+        Gemma4Config.from_entries(whole | {"quantization_config": {"bits": 4}}, "the file")
 
 
 def test_experts_are_refused(tmp_path: Path) -> None:

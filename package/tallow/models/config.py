@@ -274,6 +274,22 @@ def rename(entries: dict[str, Any], names: Mapping[str, str]) -> None:
             entries[name] = entries.pop(alias)
 
 
+def texts_part(entries: dict[str, Any], *others: str) -> None:
+    """Replace the sizes of a model of several kinds of data by those of its part for texts, in place.
+
+    Entries outside of the parts stay where `text_config` does not have them. Of an entry that both have, the model's
+    type and whether the head is tied are the outer ones.
+
+    Args:    others: the parts that are left out
+    """
+    if not isinstance(texts := entries.get("text_config"), dict):
+        return
+    for name in ("text_config", *others):
+        entries.pop(name, None)
+    outer = {name: entries[name] for name in ("model_type", "tie_word_embeddings") if name in entries}
+    entries |= {**texts, **outer}
+
+
 def end_ids(entries: dict[str, Any]) -> None:
     """Convert `eos_token_id` to a tuple, in place. A file without it means the model's default; null means no id."""
     if "eos_token_id" in entries:

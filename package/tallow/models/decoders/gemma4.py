@@ -19,7 +19,7 @@ from tallow.core.creation import ones
 from tallow.core.tensor import Tensor
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape
-from tallow.models.config import Count
+from tallow.models.config import Count, texts_part
 from tallow.models.decoders.layer_types import FULL, SLIDING, LayerTypesConfig
 from tallow.models.decoders.layers import PlainRMSNorm
 from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaMLP, LlamaModel
@@ -89,7 +89,10 @@ class Gemma4Config(LayerTypesConfig):
         "enable_moe_block": (False,),
         "use_bidirectional_attention": (False, "vision"),  # the latter among the parts of an image
     }
-    neutral: ClassVar[frozenset[str]] = frozenset({"num_experts", "top_k_experts", "moe_intermediate_size"})
+    neutral: ClassVar[frozenset[str]] = frozenset(
+        # Of models with experts, and of images and sounds.
+        {"num_experts", "top_k_experts", "moe_intermediate_size", "eoa_token_index", "vision_soft_tokens_per_image"}
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -107,9 +110,7 @@ class Gemma4Config(LayerTypesConfig):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        if isinstance(texts := entries.get("text_config"), dict):
-            entries.clear()
-            entries |= texts
+        texts_part(entries, "vision_config", "audio_config")
         if entries.get("rope_parameters") is None:
             entries["rope_parameters"] = {kind: {**rope} for kind, rope in ROPE.items()}
         _move_layer_sizes(entries)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.models.config import texts_part
 from tallow.models.decoders.experts import ExpertsConfig
 from tallow.models.decoders.gated_delta import GatedDeltaConfig, GatedDeltaLayer, GatedDeltaNet
 from tallow.models.decoders.hybrid import HybridLlama
@@ -40,10 +41,7 @@ class Qwen3_5Config(GatedDeltaConfig):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        text = entries.pop("text_config", None)
-        if isinstance(text, dict):
-            entries.pop("vision_config", None)
-            entries.update({name: value for name, value in text.items() if name != "model_type"})
+        texts_part(entries, "vision_config")
         super().prepare(entries)
 
     def separated(self, state: Mapping[str, Any]) -> Mapping[str, Any]:

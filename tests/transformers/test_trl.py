@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.transformers import trl_cases
 
@@ -14,7 +15,7 @@ import tallow.transformers as mine
 from tallow import trl
 from tallow.cli import main
 from tallow.errors import ArgumentError, UnsupportedError
-from tallow.peft import LoraConfig
+from tallow.peft import LoraConfig, get_peft_model
 
 LOGS: dict[str, list[dict[str, float]]] = json.loads(trl_cases.LOGS.read_text())
 ARGUMENTS = trl_cases.ARGUMENTS
@@ -35,7 +36,7 @@ def test_logs_equal_those_of_trl(name: str, tmp_path: Path) -> None:
 def trainer(kind: str, out: Path, samples: Any, **options: Any) -> Any:
     tokens = trl_cases.tokenizer(mine)
     model = trl_cases.model(mine, kind, tl.tensor, len(tokens), str(out / "model"))
-    names = {"peft_config", "reward_funcs", "eval_dataset", "formatting_func", "ref_model"}
+    names = {"peft_config", "reward_funcs", "eval_dataset", "compute_metrics"}
     extra = {name: options.pop(name) for name in names if name in options}
     config = getattr(trl, f"{kind}Config")(str(out), **{**ARGUMENTS, **options})
     return getattr(trl, f"{kind}Trainer")(
@@ -50,6 +51,70 @@ def test_an_adapter_is_trained_against_the_model_without_it(tmp_path: Path) -> N
     assert run.state.log_history[0]["loss"] == pytest.approx(0.693147, abs=1e-5)  # ln 2: both are the same at first
     assert run.state.log_history[1]["rewards/margins"] != 0
     assert all((frozen[name] == each.numpy()).all() for name, each in run.model.named_parameters() if name in frozen)
+
+
+@pytest.mark.parametrize("kind", ["DPO", "GRPO"])
+def test_an_adapter_of_the_model_is_its_own_reference(kind: str, tmp_path: Path) -> None:
+    """As in trl, the model with the adapter as it was is the reference: at first both are the same."""
+    tokens = trl_cases.tokenizer(mine)
+    model = get_peft_model(
+        trl_cases.model(mine, kind, tl.tensor, len(tokens), str(tmp_path / "model")),
+        LoraConfig(target_modules=["q_proj", "v_proj"]),
+    )
+    with tl.no_grad():
+        for each in model.parameters():
+            if each.requires_grad:
+                each.add_(0.3)
+    samples, extra, options = trl_cases.PREFERRED, {}, {}
+    if kind == "GRPO":
+        samples, extra = trl_cases.PROMPTS, {"reward_funcs": lambda completions, **_: [float(len(completions))] * 4}
+        options = {"beta": 0.1, "num_generations": 4, "per_device_train_batch_size": 4, "max_completion_length": 3}
+    config = getattr(trl, f"{kind}Config")(str(tmp_path), **{**ARGUMENTS, **options})
+    run = getattr(trl, f"{kind}Trainer")(
+        model=model, args=config, train_dataset=samples, processing_class=tokens, **extra
+    )
+    run.train()
+    first = run.state.log_history[0]
+    if kind == "DPO":
+        assert first["loss"] == pytest.approx(0.693147, abs=1e-5)  # ln 2
+    else:
+        assert first["kl"] == pytest.approx(0, abs=1e-6)
+    shared = {id(each) for each in model.parameters() if not each.requires_grad}
+    assert shared < {id(each) for each in run.ref_model.parameters()}
+
+
+def test_samples_are_evaluated_under_any_name_and_predicted(tmp_path: Path) -> None:
+    run = trainer("DPO", tmp_path, trl_cases.PREFERRED, eval_dataset=trl_cases.PREFERRED)
+    expected = run.evaluate()["eval_loss"]
+    assert run.evaluate(trl_cases.PREFERRED, metric_key_prefix="test")["test_loss"] == expected
+    assert run.evaluate({"some": trl_cases.PREFERRED})["eval_some_loss"] == expected
+    assert run.evaluate(run.eval_dataset)["eval_loss"] == expected
+    assert run.predict(trl_cases.PREFERRED).metrics["test_loss"] == expected
+
+
+@pytest.mark.parametrize("packed", ["train", "eval"])
+def test_what_is_not_packed_is_cut(packed: str, tmp_path: Path) -> None:
+    options = {"packing": packed == "train", "eval_packing": packed == "eval", "max_length": 6}
+    run = trainer("SFT", tmp_path, trl_cases.TEXTS, eval_dataset=trl_cases.TEXTS, **options)
+    rows = run.eval_dataset if packed == "train" else run.train_dataset
+    assert len(rows) == len(trl_cases.TEXTS)
+    assert max(len(each["input_ids"]) for each in rows) == 6
+
+
+def test_rows_without_labels_leave_the_weights_alone(tmp_path: Path) -> None:
+    """Of a long prompt that is cut into rows, most have no label: their mean is 0, not 0 / 0."""
+    sample = {"prompt": "the cat sat on the mat" * 5, "completion": " hello"}
+    options = {"packing": True, "packing_strategy": "wrapped", "max_length": 8, "per_device_train_batch_size": 1}
+    run = trainer("SFT", tmp_path, [sample], max_steps=8, **options)
+    run.train()
+    assert all(np.isfinite(each.detach().numpy()).all() for each in run.model.parameters())
+
+
+def test_an_end_token_is_learned_and_ends_texts(tmp_path: Path) -> None:
+    run = trainer("SFT", tmp_path, trl_cases.TEXTS, eos_token="<|end|>")
+    end = run.processing_class.convert_tokens_to_ids("<|end|>")
+    assert all(each["input_ids"][-1] == end for each in run.train_dataset)
+    assert run.model.generation_config.eos_token_id == [end, 1]
 
 
 def test_answers_are_drawn_and_rewards_rise(tmp_path: Path) -> None:
@@ -95,6 +160,9 @@ def test_packed_rows_hold_each_sample_once() -> None:
         ("GRPO", trl_cases.PROMPTS, {"reward_funcs": len, "num_generations": 3}, "no multiple of num_generations=3"),
         ("GRPO", trl_cases.TEXTS, {"reward_funcs": len, "num_generations": 2}, "no 'prompt'"),
         ("Reward", [{"chosen": "a"}], {}, "no 'rejected'"),
+        ("Reward", trl_cases.PREFERRED, {"eos_token": "<none>"}, "eos_token='<none>' is no token"),
+        ("SFT", trl_cases.TEXTS, {"pad_token": "<none>"}, "pad_token='<none>' is no token"),
+        ("SFT", trl_cases.TEXTS, {"model_init_kwargs": {"dtype": "float32"}}, "model_init_kwargs with a model"),
     ],
 )
 def test_what_does_not_fit_is_named(
@@ -107,6 +175,16 @@ def test_what_does_not_fit_is_named(
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="use_vllm=True"):
         trl.GRPOConfig(str(tmp_path), use_vllm=True, num_generations=8)
+    with pytest.raises(UnsupportedError, match=r"label_smoothing_factor=0\.1"):
+        trl.SFTConfig(str(tmp_path), label_smoothing_factor=0.1)
+    with pytest.raises(UnsupportedError, match="SFTTrainer: compute_metrics"):
+        trainer("SFT", tmp_path, trl_cases.TEXTS, compute_metrics=len)
+
+
+def test_a_reference_that_is_gone_is_named(tmp_path: Path) -> None:
+    run = trainer("DPO", tmp_path, trl_cases.PREFERRED, precompute_ref_log_probs=True)
+    with pytest.raises(ArgumentError, match="the reference is gone"):
+        run.evaluate(trl_cases.PREFERRED)
 
 
 # ---- tallow train --sft and --dpo

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.data import DataLoader
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.nn.dropout import Dropout
 from tallow.nn.module import Module
 from tallow.peft.config import LoraConfig
-from tallow.peft.peft_model import PeftModel, get_peft_model
+from tallow.peft.peft_model import get_peft_model
 from tallow.tape.modes import no_grad
 from tallow.transformers.auto import AutoModelForCausalLM
 from tallow.transformers.auto_tokenizer import AutoTokenizer
@@ -45,6 +46,7 @@ class MethodConfig(TrainingArguments):
     absent: ClassVar[Mapping[str, str]] = {
         **ABSENT,
         "router_aux_loss_coef": "leave it out; the loss of routers is not added",
+        "label_smoothing_factor": "leave it out; the loss is the method's own",
     }
 
     logging_steps: float = 10
@@ -73,6 +75,14 @@ class MethodConfig(TrainingArguments):
             raise ArgumentError(f"{name}={getattr(self, name)!r:.80}", hint=f"pass one of {', '.join(choices)}")
 
 
+class Encoded(list[Any]):
+    """Samples that are encoded."""
+
+
+# Arguments of Trainer that the loss and the metrics of a method have no place for.
+OF_OTHER_LOSSES = ("compute_loss_func", "compute_metrics", "preprocess_logits_for_metrics")
+
+
 class MethodTrainer(Trainer):
     """The base of trainers that compute their own loss from the results of a model.
 
@@ -84,7 +94,7 @@ class MethodTrainer(Trainer):
         peft_config: trains an adapter in place of the model's weights.
         others: as Trainer
 
-    Raises:  ArgumentError
+    Raises:  ArgumentError; UnsupportedError for a loss or metrics of the caller's
     """
 
     config_class: ClassVar[type[MethodConfig]]
@@ -103,18 +113,23 @@ class MethodTrainer(Trainer):
     ) -> None:
         if model is None:
             raise ArgumentError(f"{type(self).__name__} needs a model")
+        for name in OF_OTHER_LOSSES:
+            if others.get(name) is not None:
+                raise UnsupportedError(
+                    f"{type(self).__name__}: {name}", hint="leave it out; the loss and the metrics are the method's own"
+                )
         folder = model if isinstance(model, str | Path) else getattr(model.config, "_name_or_path", "")
         args = self._arguments(args, folder)
         set_seed(args.seed)
         if isinstance(model, str | Path):
             model = self.auto_class.from_pretrained(model, **self._model_options(args))
+        elif args.model_init_kwargs:
+            raise ArgumentError("model_init_kwargs with a model", hint="leave it out, or pass the model's name")
+        self._has_new_adapter = peft_config is not None
         if peft_config is not None:
             model = get_peft_model(model, peft_config)
         tokenizer = AutoTokenizer.from_pretrained(folder) if processing_class is None else processing_class
-        if args.pad_token is not None:
-            tokenizer.pad_token = args.pad_token
-        elif tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
+        self._set_tokens(tokenizer, args)
         self.encoder = Encoder(tokenizer)
         self._metrics: dict[str, defaultdict[str, list[float]]] = {
             "train": defaultdict(list),
@@ -146,6 +161,18 @@ class MethodTrainer(Trainer):
             return kind(**known)
         raise ArgumentError(f"args is a {type(args).__name__}", hint=f"pass a {kind.__name__}")
 
+    def _set_tokens(self, tokenizer: Any, args: Any) -> None:
+        """Give a tokenizer the end token and the padding that the arguments say."""
+        for name in ("eos_token", "pad_token"):
+            token = getattr(args, name, None)
+            if token is None:
+                continue
+            if token not in tokenizer.get_vocab():
+                raise ArgumentError(f"{name}={token!r:.80} is no token of the tokenizer")
+            setattr(tokenizer, name, token)
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+
     def _model_options(self, args: Any) -> dict[str, Any]:
         return dict(args.model_init_kwargs or {})
 
@@ -170,20 +197,27 @@ class MethodTrainer(Trainer):
             raise ArgumentError(
                 f"{kind}_dataset has no samples to learn from, of {len(dataset)}", hint="raise max_length"
             )
-        return found
+        return Encoded(found)
 
     def _prepared_parts(self, dataset: Any) -> Any:
         if isinstance(dataset, dict):
             return {name: self._prepared(part, "eval") for name, part in dataset.items()}
         return self._prepared(dataset, "eval")
 
-    def evaluate(
-        self, eval_dataset: Any = None, ignore_keys: list[str] | None = None, metric_key_prefix: str = "eval"
-    ) -> dict[str, float]:
-        """Return the loss and the metrics of samples, as Trainer; samples are encoded as those for training."""
-        is_own = eval_dataset is None or metric_key_prefix != "eval"  # of a dictionary that is encoded already
-        prepared = eval_dataset if is_own or isinstance(eval_dataset, str) else self._prepared_parts(eval_dataset)
-        return super().evaluate(prepared, ignore_keys, metric_key_prefix)
+    def get_eval_dataloader(self, eval_dataset: Any = None) -> DataLoader[Any]:
+        """Return the loader of batches, as Trainer. Samples that are not encoded yet are encoded."""
+        if not isinstance(eval_dataset, str | Encoded | None):
+            eval_dataset = self._prepared(eval_dataset, "eval")
+        return super().get_eval_dataloader(eval_dataset)
+
+    def _reference_of_model(self) -> Any:
+        """Return a frozen copy of the model; None for one with a new adapter, which is its reference without it."""
+        if self._has_new_adapter:
+            return None
+        # Weights that are not trained are shared: those of a model with an adapter.
+        copied = deepcopy(self.model, {id(each): each for each in self.model.parameters() if not each.requires_grad})
+        copied.requires_grad_(False)
+        return copied.eval()
 
     # ------------------------------------------------------------------------------------------------------------ loss
 
@@ -234,12 +268,3 @@ def without_dropout(model: Module) -> None:
         for name, value in vars(each).items():
             if isinstance(value, float) and (name == "p" if isinstance(each, Dropout) else "drop" in name):
                 setattr(each, name, 0.0)
-
-
-def reference_of(model: Any) -> Any:
-    """Return a frozen copy of a model; None for one with an adapter, which is its own reference without it."""
-    if isinstance(model, PeftModel):
-        return None
-    copied = deepcopy(model)
-    copied.requires_grad_(False)
-    return copied.eval()

@@ -10,10 +10,9 @@ from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn.module import Module
-from tallow.peft.peft_model import PeftModel
 from tallow.tape.modes import no_grad
 from tallow.transformers.trainer_callback import TrainerCallback
-from tallow.trl.base import MethodConfig, MethodTrainer, reference_of, without_dropout
+from tallow.trl.base import MethodConfig, MethodTrainer, without_dropout
 from tallow.trl.dpo_losses import DIVERGENCES, LOSSES, OF_SCORES, Pairs
 from tallow.trl.preferences import PairScores, collate_pairs, encode_pair, pair_scores, reward_metrics
 from tallow.trl.samples import Sample
@@ -94,7 +93,7 @@ class DPOTrainer(MethodTrainer):
     beginning of the answers.
 
     Args:
-        ref_model: the reference; None means the model as it is now, or the model without its adapter.
+        ref_model: the reference; None means the model as it is now, or with `peft_config` the model without an adapter.
         others: as MethodTrainer
 
     Source:  Rafailov et al. 2023, arXiv:2305.18290; trl 1.16, `DPOTrainer`
@@ -109,7 +108,8 @@ class DPOTrainer(MethodTrainer):
         super().__init__(model, args, *rest, **others)
         if self.args.disable_dropout:
             without_dropout(self.model)
-        self.ref_model = reference_of(self.model) if ref_model is None else ref_model.to(self.args.device).eval()
+        own = ref_model is None
+        self.ref_model = self._reference_of_model() if own else ref_model.to(self.args.device).eval()
         if self.args.sync_ref_model:
             if self.ref_model is None:
                 raise ArgumentError("sync_ref_model with an adapter", hint="train the whole model, or leave it out")
@@ -152,7 +152,11 @@ class DPOTrainer(MethodTrainer):
             return tensor([value for name in REFERENCES for value in batch[name].tolist()]).to(self.args.device)
         own: AbstractContextManager[Any] = nullcontext()
         if self.ref_model is None:
-            assert isinstance(model, PeftModel)
+            if not self._has_new_adapter:
+                raise ArgumentError(
+                    "precompute_ref_log_probs: the reference is gone, and has not seen these samples",
+                    hint="pass them as eval_dataset, or leave precompute_ref_log_probs out",
+                )
             own = model.disable_adapter()
         with no_grad(), own, self.compute_loss_context_manager():
             return self._sums(pair_scores(model if self.ref_model is None else self.ref_model, batch))
@@ -226,4 +230,6 @@ class SyncReference(TrainerCallback):
             return
         with no_grad():
             for old, new in zip(self.reference.parameters(), kwargs["model"].parameters(), strict=True):
+                if not new.requires_grad:
+                    continue
                 old.mul_(1 - self.share).add_(new.detach(), alpha=self.share)

@@ -14,10 +14,9 @@ from tallow.data import DataLoader
 from tallow.errors import ArgumentError
 from tallow.functions.sampling import randperm
 from tallow.nn.module import Module
-from tallow.peft.peft_model import PeftModel
 from tallow.tape.modes import no_grad
 from tallow.trl.answers import Answers, RepeatedPrompts, joined, left_padded
-from tallow.trl.base import MethodConfig, MethodTrainer, reference_of, without_dropout
+from tallow.trl.base import MethodConfig, MethodTrainer, without_dropout
 from tallow.trl.dpo import SyncReference
 from tallow.trl.grpo_config import GRPOConfig
 from tallow.trl.grpo_losses import MEANS, TOKEN_LOSSES, Sizes, Step
@@ -88,7 +87,7 @@ class GRPOTrainer(MethodTrainer):
         self.reward_weights = np.asarray(weights, np.float64)
         if args.disable_dropout:
             without_dropout(self.model)
-        self.ref_model = reference_of(self.model) if args.beta else None
+        self.ref_model = self._reference_of_model() if args.beta else None
         if args.sync_ref_model:
             if self.ref_model is None:
                 raise ArgumentError("sync_ref_model without a reference", hint="pass beta above 0 and no adapter")
@@ -278,7 +277,6 @@ class GRPOTrainer(MethodTrainer):
     def _reference(self, batch: dict[str, Any]) -> Tensor:
         own: AbstractContextManager[Any] = nullcontext()
         if self.ref_model is None:
-            assert isinstance(self.model, PeftModel)
             own = self.model.disable_adapter()
         with own:
             return self._scores(self.model if self.ref_model is None else self.ref_model, batch).log_probs

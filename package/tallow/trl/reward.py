@@ -67,8 +67,6 @@ class RewardTrainer(MethodTrainer):
     def encode(self, sample: Sample) -> Sample | None:
         """Return the ids of both answers after the prompt; None if one is too long."""
         made = {}
-        if self.args.eos_token is not None:
-            self.encoder.tokenizer.eos_token = self.args.eos_token
         for name in ANSWERS:
             if name not in sample:
                 raise ArgumentError(f"a sample has no {name!r}, only {', '.join(sample)}")

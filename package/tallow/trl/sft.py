@@ -13,7 +13,7 @@ from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn.module import Module
-from tallow.trl.base import MethodConfig, MethodTrainer
+from tallow.trl.base import Encoded, MethodConfig, MethodTrainer
 from tallow.trl.log_probs import IGNORED, padded, token_scores
 from tallow.trl.packing import STRATEGIES, pack_dataset
 from tallow.trl.samples import Sample, is_conversational
@@ -104,38 +104,39 @@ class SFTTrainer(MethodTrainer):
         self._format = formatting_func
         super().__init__(model, args, *positional, **others)
         self.loss_is_scaled_for_ga = None  # the loss is divided by the labels of all batches of a step
+        if self.args.eos_token is not None:
+            self._end_texts_with(self.encoder.tokenizer.eos_token_id)
+
+    def _end_texts_with(self, token: int) -> None:
+        """Let the model end the texts that it writes with a token, besides those that did so before."""
+        given = self.model.generation_config.eos_token_id
+        ends = [given] if isinstance(given, int) else list(given or ())
+        self.model.config.eos_token_id = token
+        if token not in ends:
+            self.model.generation_config.eos_token_id = [token, *ends]
 
     def _prepared(self, dataset: Any, kind: str) -> Any:
         args = self.args
-        if args.eos_token is not None:
-            self._set_end(args.eos_token)
         if dataset is None or (args.dataset_kwargs or {}).get("skip_prepare_dataset"):
             return dataset
         packs = args.eval_packing if kind == "eval" and args.eval_packing is not None else args.packing
+        self._length = None if packs else args.max_length  # of the samples that are encoded now
         rows = super()._prepared(dataset, kind)
         if args.shuffle_dataset:
-            rows = [rows[i] for i in np.random.default_rng(args.seed).permutation(len(rows))]
+            rows = Encoded(rows[i] for i in np.random.default_rng(args.seed).permutation(len(rows)))
         if not packs:
             return rows
         assert args.max_length is not None
-        return pack_dataset(rows, args.max_length, args.packing_strategy)
-
-    def _set_end(self, token: str) -> None:
-        tokenizer = self.encoder.tokenizer
-        if token not in tokenizer.get_vocab():
-            raise ArgumentError(f"eos_token={token!r:.80} is no token of the tokenizer")
-        tokenizer.eos_token = token
+        return Encoded(pack_dataset(rows, args.max_length, args.packing_strategy))
 
     def encode(self, sample: Sample) -> Sample | None:
         """Return the ids and labels of a sample; None if no label counts."""
         made = self._encoded(sample)
-        packs = self.args.packing or self.args.eval_packing
-        if self.args.max_length is not None and not packs:
-            kept = slice(None, self.args.max_length)
-            if self.args.truncation_mode == "keep_end":
-                kept = slice(-self.args.max_length, None)
+        if self._length is not None:
+            kept = slice(-self._length, None) if self.args.truncation_mode == "keep_end" else slice(self._length)
             made = {name: values[kept] for name, values in made.items()}
-        return made if any(label != IGNORED for label in made["labels"]) else None
+        # Nothing predicts the first token.
+        return made if any(label != IGNORED for label in made["labels"][1:]) else None
 
     def _encoded(self, sample: Sample) -> Sample:
         if "input_ids" in sample:
@@ -224,7 +225,8 @@ class SFTTrainer(MethodTrainer):
         """Return the part of a batch in the mean loss over the labels of a step, and note the metrics."""
         loss = self.loss_of(model, inputs)
         if num_items_in_batch is not None:
-            loss = loss * (inputs["labels"][:, 1:].ne(IGNORED).sum().clamp(min=1) / num_items_in_batch)
+            labels = inputs["labels"][:, 1:].ne(IGNORED).sum()
+            loss = loss * (labels.clamp(min=1) / num_items_in_batch.clamp(min=1))
         return (loss, {}) if return_outputs else loss
 
     def loss_of(self, model: Module, batch: dict[str, Tensor]) -> Tensor:

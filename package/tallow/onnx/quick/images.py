@@ -95,7 +95,7 @@ class _Convolution:
     def add(self, other: Any, constants: Constants) -> bool:
         """Add a constant or an image; return whether it could be absorbed."""
         if self.action:
-            number = constants.number(other)
+            number = _number(other, constants)
             self.shift += number or 0.0
             return number is not None
         if self.plus is None and (bias := self._by_channel(other, constants)) is not None:
@@ -109,7 +109,7 @@ class _Convolution:
     def multiply(self, other: Any, constants: Constants) -> bool:
         """Multiply by a constant; return whether it could be absorbed."""
         if self.action:
-            number = constants.number(other)
+            number = _number(other, constants)
             if number is None or self.shift:
                 return False
             self.scale *= number
@@ -136,9 +136,9 @@ class _Convolution:
     def _by_channel(self, value: Any, constants: Constants) -> Tensor | None:
         """Return a number, or one for each channel of an image, as a vector; or None."""
         held, outputs = constants.tensor(value), len(self.weight)
-        if held is not None and held.dtype is tl.float32 and held.shape[-3:] == (outputs, 1, 1):
-            return constants.copy(held).reshape(-1) if held.numel() == outputs else None
-        number = constants.number(value)
+        if held is not None and held.dtype is tl.float32 and held.shape in ((outputs, 1, 1), (1, outputs, 1, 1)):
+            return constants.copy(held).reshape(-1)
+        number = _number(value, constants)
         return None if number is None else tl.full((outputs,), number)
 
 
@@ -200,6 +200,12 @@ def _absorb(found: _Convolution, node: Node, constants: Constants) -> Node:
             break
         node = user
     return node
+
+
+def _number(value: Any, constants: Constants) -> float | None:
+    """Return the number that an operand of an image is, or None; also for one that gives the result more dims."""
+    held = constants.tensor(value)
+    return None if held is not None and held.dim() > 4 else constants.number(value)
 
 
 def _is_image(value: Any) -> bool:

@@ -71,6 +71,11 @@ def unwatch(watcher: Watcher) -> None:
         _divert()
 
 
+def is_watched() -> bool:
+    """Return whether a watcher or a mode, of any thread, sees calls now."""
+    return bool(_restore)
+
+
 def enter_mode(mode: Any) -> None:
     """Let `mode.__torch_function__` answer for the functions that this thread calls, until `leave_mode`."""
     global _mode_count

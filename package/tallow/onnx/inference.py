@@ -11,6 +11,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tallow.core.tensor import Tensor
 from tallow.fx import code
 from tallow.fx.graph import Graph, at_path
@@ -98,5 +100,7 @@ class _Writer(code.Writer):
 
 
 def takes(values: tuple[Any, ...]) -> bool:
-    """Return whether the quick form may compute with these inputs: Tensors of plain classes, and other values."""
-    return all(type(value) is Tensor or not isinstance(value, Tensor) for value in values)
+    """Return whether the quick form may compute with these inputs: plain Tensors of the CPU, and other values."""
+    return all(
+        not isinstance(value, Tensor) or (type(value) is Tensor and type(value.array) is np.ndarray) for value in values
+    )

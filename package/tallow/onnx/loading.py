@@ -9,6 +9,7 @@ from traceback import walk_tb
 from typing import IO, Any, ClassVar, TypeAlias
 
 from tallow.core.creation import get_default_device
+from tallow.core.watching import is_watched
 from tallow.devices import device
 from tallow.dtypes import dtype
 from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, TallowError
@@ -92,14 +93,16 @@ class OnnxModule(GraphModule):
 
     def _is_quick(self, values: tuple[Any, ...]) -> bool:
         """Return whether a call records no gradients, and nothing else watches it."""
-        return mode.usual in (PLAIN, INFERENCE) and not self.training and not self.has_hooks() and takes(values)
+        if mode.usual not in (PLAIN, INFERENCE) or self.training or self.has_hooks() or is_watched():
+            return False
+        return takes(values)
 
     def _quickly(self, values: tuple[Any, ...]) -> Any:
         """Run the quick form of the graph; if that fails, the graph itself, which may compute it, or names the node."""
         own = type(self)  # of this object alone, as its forward; copies make theirs
-        if own.quick is None or not own.quick.holds():
-            own.quick = Inference(self)
         try:
+            if own.quick is None or not own.quick.holds():
+                own.quick = Inference(self)
             return own.quick.run(*values)
         except (TallowError, *FAILURES):
             return super().__call__(*values)

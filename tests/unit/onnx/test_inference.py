@@ -16,7 +16,8 @@ from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
 from tallow import nn
-from tallow.errors import ShapeError
+from tallow.compat.torch.overrides import TorchFunctionMode
+from tallow.errors import DeviceError, ShapeError
 from tallow.nn import functional as F
 
 pytestmark = pytest.mark.cpu("the quick form is that of the CPU")
@@ -204,6 +205,53 @@ def test_half_precision_and_doubles() -> None:
             y = model(x.to(dtype))
         assert y.dtype is dtype
         np.testing.assert_allclose(y.numpy(), by_graph(model, x.to(dtype)).numpy(), rtol=close, atol=close)
+
+
+def convolution(*nodes: Any, **weights: Any) -> tl.onnx.OnnxModule:
+    """Return the model of a convolution, c, of x to two channels, and of what follows."""
+    given = {"w": np.ones((2, 3, 1, 1), np.float32), **weights}
+    return loaded([call("Conv", "x w", "c"), *nodes], [typed("x", "n", 3, "h", "w")], given)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1, 1), (1, 1, 2, 1, 1), (1, 2, 1, 1), (2, 1, 1), (1,)])
+@pytest.mark.parametrize("name", ["Add", "Mul"])
+def test_constants_with_more_dims_give_the_result_as_many(name: str, shape: tuple[int, ...]) -> None:
+    x = tl.randn(1, 3, 2, 2)
+    rest = [call(name, "c b", "s"), call("Relu", "s", "r"), call(name, "r one", "y")]
+    model = convolution(*rest, b=tl.randn(*shape), one=tl.ones(shape[:1] + (1,) * (len(shape) - 1)) * 2)
+    with tl.no_grad():
+        y = model(x)
+    expected = by_graph(model, x)
+    assert y.shape == expected.shape
+    np.testing.assert_allclose(y.numpy(), expected.numpy(), **CLOSE)
+
+
+def test_a_convolution_that_never_fits_fails_where_it_runs() -> None:
+    weights = {"w": np.ones((2, 1, 1, 1), np.float32)}
+    model = loaded([call("Conv", "x w", "y", group=3)], [typed("x", "n", 3, "h", "w")], weights)
+    with tl.no_grad(), pytest.raises(ShapeError) as caught:
+        model(tl.ones(1, 3, 4, 4))
+    assert any("Conv" in note for note in caught.value.__notes__)
+
+
+def test_inputs_of_another_device_are_refused_as_by_the_graph() -> None:
+    model = convolution(call("Relu", "c", "y"))
+    with tl.no_grad(), pytest.raises(DeviceError, match="found meta and cpu"):
+        model(tl.ones(1, 3, 4, 4, device="meta"))
+
+
+def test_modes_see_the_functions_of_the_graph() -> None:
+    seen: list[str] = []
+
+    class Names(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(function.__name__)
+            return function(*args, **(kwargs or {}))
+
+    model, x = convolution(call("Relu", "c", "y")), tl.ones(1, 3, 4, 4)
+    with tl.no_grad(), Names():
+        model(x)
+    assert seen == ["conv2d", "relu"]
 
 
 QUANTIZED = [

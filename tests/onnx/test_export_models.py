@@ -21,6 +21,7 @@ BATCH, TOKENS, OUT = Dim("batch"), Dim("tokens", max=8), Dim("out", max=9)
 TEXTS, OTHERS = tl.tensor([[3, 4, 5, 6, 7], [6, 5, 4, 3, 8], [1, 2, 3, 4, 9]]), tl.tensor([[1, 2, 3, 4, 6, 7], [8] * 6])
 STARTS, LONGER = tl.tensor([[1, 2], [3, 4], [5, 6]]), tl.tensor([[1, 2, 3], [5, 6, 7]])
 CONFIGS = {getattr(models, name).config_class: entries for name, entries in reversed(ENTRIES.items())}
+WRITES = ("ForConditionalGeneration", "MTModel")  # the ends of the names of models that write about a source
 
 
 def is_exported(name: str) -> bool:
@@ -56,7 +57,7 @@ def calls(name: str, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]
         config = model.config
         sound = tl.randn(2, config.num_mel_bins, 2 * config.max_source_positions)
         return (sound, STARTS[:2]), (sound, LONGER), ({}, {1: OUT})
-    if name in ("T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"):
+    if name.endswith(WRITES):
         sizes = {"input_ids": texts, "decoder_input_ids": {0: BATCH, 1: OUT}}
         return (TEXTS, STARTS), (OTHERS, LONGER), sizes
     images, more = tl.randn(3, 3, 8, 8), tl.randn(2, 3, 8, 8)
@@ -68,7 +69,7 @@ def calls(name: str, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]
 
 
 def options(name: str, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if name in ("T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"):
+    if name.endswith(WRITES):
         return args[:1], {"decoder_input_ids": args[1]}
     return args, {}
 

@@ -210,7 +210,10 @@ def train(tmp_path: Path, *options: str) -> int:
 def test_a_command_learns_answers_and_resumes(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model")
     file = written(tmp_path / "samples.jsonl", trl_cases.ANSWERS)
-    assert train(tmp_path, "--sft", file, "--steps", "2", "--learning-rate", "0.01") == 0
+    assert train(tmp_path, "--sft", file, "--steps", "2", "--learning-rate", "0.01", "--log-every", "1") == 0
+    state = json.loads((tmp_path / "out" / "checkpoint-2" / "trainer_state.json").read_text())
+    rates = [each["learning_rate"] for each in state["log_history"]]
+    assert rates == pytest.approx([0.01, 0.0055])  # half way from the whole to a tenth
     assert train(tmp_path, "--sft", file, "--steps", "2", "--learning-rate", "0.01") == 2  # --out has a model
     assert train(tmp_path, "--sft", file, "--steps", "3", "--resume", "--packing") == 0
     before, after = (
@@ -237,6 +240,8 @@ def test_a_command_learns_preferences_with_an_adapter(tmp_path: Path) -> None:
         ('{"text": "a"}', ["--width", "8"], "--width with --sft"),
         ('{"text": "a"}', ["more.txt"], "--sft with texts"),
         ('{"text": "a"}', ["--resume"], "no checkpoint to resume"),
+        ('{"text": "a"}', ["--dtype", "float16"], "--dtype float16 with --sft"),
+        ('{"text": "a"}', ["--accumulate", "3"], "--batch-size 2 with --accumulate 3"),
     ],
 )
 def test_bad_samples_and_options_are_named(

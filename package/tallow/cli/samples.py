@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tallow import dtypes
 from tallow.errors import ArgumentError, DatasetError
 from tallow.io.regular import regular_or_pipe
 
@@ -54,6 +55,13 @@ def method_of(arguments: argparse.Namespace) -> Method | None:
     for each in OF_TEXTS:
         if getattr(arguments, each) is not None:
             raise ArgumentError(f"--{each} with --{name}", hint="omit it")
+    if arguments.dtype == dtypes.float16.name:
+        raise ArgumentError(f"--dtype float16 with --{name}", hint="pass bfloat16 or float32")
+    if arguments.batch_size % arguments.accumulate:
+        raise ArgumentError(
+            f"--batch-size {arguments.batch_size} with --accumulate {arguments.accumulate}",
+            hint=f"with --{name} pass a multiple of it as --batch-size",
+        )
     return Method(name, getattr(arguments, name))
 
 

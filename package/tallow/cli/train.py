@@ -177,7 +177,7 @@ def _add_training_options(group: argparse._ArgumentGroup) -> None:
 
 def _add_running_options(group: argparse._ArgumentGroup) -> None:
     add_device_option(group)
-    group.add_argument("--eval", type=Path, metavar="TEXT", help="validation texts: a file or a folder")
+    group.add_argument("--eval", type=Path, metavar="TEXT", help="validation texts: a file or a folder; or samples")
     for name, default, what in (("eval", 250, "evaluate"), ("save", 250, "save"), ("log", 10, "print the loss")):
         group.add_argument(
             f"--{name}-every",

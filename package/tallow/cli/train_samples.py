@@ -20,6 +20,7 @@ from tallow.transformers.trainer_utils import get_last_checkpoint
 from tallow.trl.dpo import DPOConfig, DPOTrainer
 from tallow.trl.sft import SFTConfig, SFTTrainer
 
+LAST_RATE = 0.1  # the last learning rate, as a part of the largest
 METHODS: dict[str, tuple[Any, Any]] = {"sft": (SFTTrainer, SFTConfig), "dpo": (DPOTrainer, DPOConfig)}
 
 
@@ -41,10 +42,11 @@ def train(
     config = config_class(
         str(arguments.out),
         max_steps=arguments.steps,
-        per_device_train_batch_size=max(arguments.batch_size // arguments.accumulate, 1),
+        per_device_train_batch_size=arguments.batch_size // arguments.accumulate,
         gradient_accumulation_steps=arguments.accumulate,
         learning_rate=arguments.learning_rate or default_rate,
-        lr_scheduler_type="cosine",
+        lr_scheduler_type="cosine_with_min_lr",
+        lr_scheduler_kwargs={"min_lr_rate": LAST_RATE},
         warmup_steps=min(100, arguments.steps // 10) if arguments.warmup is None else arguments.warmup,
         weight_decay=arguments.weight_decay,
         max_grad_norm=0.0 if arguments.clip == float("inf") else arguments.clip,

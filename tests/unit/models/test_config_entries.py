@@ -205,6 +205,22 @@ def test_values_of_wrong_types_are_refused_or_read(model: str) -> None:
 @pytest.mark.parametrize(
     ("model", "entry"),
     [
+        ("HunYuanDenseV1", {"rope_scaling": {"type": "dynamic", "alpha": 1e300}}),
+        ("HunYuanDenseV1", {"rope_scaling": {"type": "dynamic", "alpha": 10**400}}),
+        ("GteModel", {"rope_scaling": {"type": "ntk", "factor": 10**400}}),
+        ("GteModel", {"rope_theta": "x", "rope_scaling": {"type": "ntk", "factor": 2.0}}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::tallow.errors.TallowWarning")
+def test_numbers_of_a_scaling_that_overflow_are_refused(model: str, entry: dict[str, Any]) -> None:
+    config, entries = reader(model)
+    with pytest.raises(CheckpointError, match="the file: "):
+        config.from_entries(entries | entry, "the file")
+
+
+@pytest.mark.parametrize(
+    ("model", "entry"),
+    [
         ("Qwen2", {"layer_types": 5}),
         ("ModernBertModel", {"layer_types": 5}),
         ("Qwen3Moe", {"mlp_only_layers": 5}),

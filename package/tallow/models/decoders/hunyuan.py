@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.models.config import MAX_SIZE
 from tallow.models.decoders.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.normalization import RMSNorm
 from tallow.nn.rotary import RotaryEmbedding
@@ -39,7 +40,7 @@ class HunYuanDenseV1Config(LlamaConfig):
             width = entries.get("hidden_size", 0) // heads if type(entries.get("hidden_size")) is int else None
         base, alpha = entries.get("rope_theta", cls.rope_theta), rope["alpha"]
         kind = rope.get("rope_type", rope.get("type"))
-        is_number = type(base) in (int, float) and type(alpha) in (int, float) and alpha > 0
+        is_number = all(type(number) in (int, float) and 0 < number <= MAX_SIZE for number in (base, alpha))
         if kind == "dynamic" and is_number and type(width) is int and 2 < width < 2**16:
             entries |= {"rope_theta": base * alpha ** (width / (width - 2)), "rope_scaling": None}
 

@@ -50,12 +50,6 @@ class EuroBertConfig(LlamaConfig):
         self.require("classifier_pooling", ", ".join(map(repr, POOLINGS)), lambda pooling: pooling in POOLINGS)
         self.require("is_causal", "False", lambda causal: not causal)
 
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        super().prepare(entries)
-        if entries.get("num_key_value_heads") is None:
-            entries["num_key_value_heads"] = entries.get("num_attention_heads")
-
 
 class EuroBertModel(LlamaModel):
     """The encoder without a head: hidden states (B, T, D).

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named, gated
-from tallow.models.config import Count, rename, rope_entries, whole_heads
+from tallow.models.config import MAX_SIZE, Count, rename, rope_entries, whole_heads
 from tallow.models.encoders.bert import BertForMaskedLM, BertModel, BertPretrainedModel
 from tallow.models.encoders.bert_layers import BertConfig
 from tallow.models.encoders.distilbert import DistilBertProjector
@@ -132,7 +132,7 @@ class NomicBertConfig(RotaryBertConfig):
                 "pad_vocab_size_multiple",
                 "reorder_and_upcast_attn",
             ),
-            *("scale_attn_by_inverse_layer_idx", "use_flash_attn", "use_xentropy", "last_layer_subset"),
+            *("use_flash_attn", "use_xentropy", "last_layer_subset"),
             *(f"summary_{part}" for part in ("activation", "first_dropout", "proj_to_labels", "type", "use_proj")),
             *("expert_choice_router", "ffn_div", "moe_impl", "router_aux_loss_coef"),
         }
@@ -225,7 +225,7 @@ def _fixed_ntk(entries: Mapping[str, Any], scaling: Mapping[str, Any]) -> dict[s
     has_sizes = all(type(size) is int and size > 0 for size in (heads, width))
     if not has_sizes or not {"type", "rope_type", "factor"} >= {*scaling}:
         return {}  # refused by its name
-    if not isinstance(factor, int | float) or factor < 1:
+    if not all(type(number) in (int, float) and 1 <= number <= MAX_SIZE for number in (factor, base)):
         return {}
     return {
         "rope_theta": base * factor,

@@ -59,8 +59,10 @@ def _layers(metadata: Metadata, every: int) -> dict[str, Any]:
         return {}  # the config raises for it
     if slides is None or isinstance(slides, int):
         slides = [(i + 1) % (slides or every) != 0 for i in range(layers)]
-    if len(slides) != layers:
-        raise CheckpointError(f"{metadata.file.name}: {PATTERN} has {len(slides)} entries for {layers} layers")
+    if not isinstance(slides, list) or len(slides) != layers:
+        raise CheckpointError(
+            f"{metadata.file.name}: {PATTERN} is {slides!r:.80}; expected one entry per layer, {layers}"
+        )
     kinds = ["sliding_attention" if slide and window else "full_attention" for slide in slides]
     return {"layer_types": kinds, "sliding_window": window or None}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import pytest
 from support.memory_limit import limit_peak_memory
 from support.readers import Parts, _parts_of_gguf_bert, _parts_of_gguf_gpt2, _parts_of_gguf_llama, gguf_file
 
-from tallow.errors import CheckpointError, TallowWarning
+from tallow.errors import CheckpointError, TallowError, TallowWarning
 from tallow.io.gguf import GGUF
 from tallow.models import config
+from tallow.models.gguf import config as gguf_config
 from tallow.models.gguf import models as gguf_models
+from tallow.models.gguf.metadata import Metadata
 from tallow.models.gguf.names import NAMES, rows_by_group
 
 MIB = 2**20
@@ -26,7 +29,7 @@ YARN = {"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 2.0}
 @pytest.mark.parametrize(
     ("parts", "changes", "message"),
     [
-        (_parts_of_gguf_llama(), {"general.architecture": "mamba"}, "unsupported architecture 'mamba'; tallow reads"),
+        (_parts_of_gguf_llama(), {"general.architecture": "rwkv6"}, "unsupported architecture 'rwkv6'; tallow reads"),
         (_parts_of_gguf_llama(), {"general.architecture": ["llama"]}, "unsupported architecture ['llama']"),
         (_parts_of_gguf_llama(), {"llama.attention.head_count": 0}, "num_attention_heads=0"),
         (_parts_of_gguf_llama(), {"llama.attention.head_count": 3}, "3 heads do not divide hidden_size=8"),
@@ -80,6 +83,49 @@ def test_values_out_of_range(parts: Parts, changes: dict[str, Any], message: str
         gguf_models.load(raw)
     assert message in str(caught.value)
     assert "bytes in memory>" in str(caught.value)
+
+
+ODD: tuple[Any, ...] = (0, -1, 3, 2**62, 1.5, float("nan"), 3e38, True, "x", "", [], [1], ["x", "y"], [1.5, -1.0])
+SOME = {"attention.sliding_window": 4, "attention.value_length": 4, "attention.key_length": 4, "ssm.inner_size": 16}
+SOME |= {"ssm.time_step_rank": 2, "ssm.state_size": 4, "ssm.conv_kernel": 4}
+EXPERTS = {"expert_count": 2, "expert_used_count": 1, "expert_feed_forward_length": 4}
+
+
+@pytest.mark.filterwarnings("ignore::tallow.errors.TallowWarning")
+@pytest.mark.parametrize("more", [{}, SOME, SOME | EXPERTS])
+@pytest.mark.parametrize("architecture", gguf_config._READERS)
+def test_odd_values_of_an_architecture_are_read_or_refused(
+    architecture: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No value of an entry that the reader asks for may raise another error."""
+    entries, tensors = _parts_of_gguf_llama()
+    sizes = {key.removeprefix("llama."): value for key, value in entries.items() if key.startswith("llama.")}
+    metadata = entries | {f"{architecture}.{key}": value for key, value in (sizes | more).items()}
+    metadata["general.architecture"] = architecture
+    asked: dict[str, None] = {}
+    get = Metadata.get
+
+    def noted(self: Metadata, key: str) -> Any:
+        asked[key] = None
+        return get(self, key)
+
+    monkeypatch.setattr(Metadata, "get", noted)
+    file = GGUF(gguf_file(entries, tensors))
+
+    def read(changes: dict[str, Any]) -> None:
+        present = {key: value for key, value in (metadata | changes).items() if value is not None}
+        monkeypatch.setattr(file, "metadata", present)
+        with contextlib.suppress(TallowError):
+            gguf_config.design_of(file)
+
+    read({})
+    done: set[str] = set()
+    while new := asked.keys() - done:  # with another value the reader may ask for further entries
+        for key in sorted(new):
+            for value in (None, *ODD):
+                read({f"{architecture}.{key}": value})
+        done |= new
+    assert done
 
 
 def test_entries_that_nothing_reads_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,7 @@ from tallow.models.decoders.llama import Llama  # noqa: E402
 from tallow.models.gguf.decoder_names import DECODER_NAMES  # noqa: E402
 from tallow.models.gguf.names import NAMES  # noqa: E402
 from tallow.models.gguf.state_names import STATE_NAMES  # noqa: E402
+from tallow.models.seq2seq.model import Seq2SeqLM  # noqa: E402
 
 HEAD = """# Models
 
@@ -41,6 +42,7 @@ What has no file here may run by the installed `transformers` on tallow in the p
 memory.
 
 """
+WRITES, FROM_INPUT = "writes", "writes from an input"
 TASKS = {
     "ForSequenceClassification": "labels texts",
     "ForTokenClassification": "labels tokens",
@@ -48,11 +50,12 @@ TASKS = {
     "ForMaskedLM": "fills masks",
     "ForMultipleChoice": "choices",
     "ForImageClassification": "labels images",
-    "ForConditionalGeneration": "writes from an input",
+    "ForAudioClassification": "labels sounds",
+    "ForConditionalGeneration": FROM_INPUT,
     "MTModel": "translates",
     "WithProjection": "projected embeddings",
-    "ForCausalLM": "writes",
-    "LMHeadModel": "writes",
+    "ForCausalLM": WRITES,
+    "LMHeadModel": WRITES,
     "Model": "embeddings",
 }
 PARTS = ("For", "Model", "LMHead", "MTModel", "Text", "Vision", "Encoder", "With")  # that follow a family's name
@@ -66,7 +69,8 @@ def page() -> str:
     lines = ["| `model_type` | tasks | GGUF | decoding | `tallow serve` |", "| --- | --- | --- | --- | --- |"]
     for kind in sorted(MODEL_TYPES):
         classes = [name for name in ARCHITECTURES if _family(name, PREFIXES[kind])]
-        tasks = ", ".join(dict.fromkeys(text for end, text in TASKS.items() for name in classes if _ends(name, end)))
+        named = ((name, text) for end, text in TASKS.items() for name in classes if _ends(name, end))
+        tasks = ", ".join(dict.fromkeys(_task(name, text) for name, text in named))
         ours = {ARCHITECTURES[name] for name in classes}
         files = ", ".join(f"`{each}`" for each in sorted(set().union(*(formats[name] for name in ours))))
         main: Any = getattr(models, ARCHITECTURES[MODEL_TYPES[kind]])
@@ -85,6 +89,14 @@ def _family(name: str, prefix: str) -> bool:
 def _ends(name: str, end: str) -> bool:
     longer = [other for other in TASKS if other != end and other.endswith(end)]
     return name.endswith(end) and not name.endswith(tuple(longer))
+
+
+def _task(name: str, text: str) -> str:
+    """Return the task of a class, from that of its name: whether a model writes from an input is its own property."""
+    kind = getattr(models, ARCHITECTURES[name])
+    if issubclass(kind, CausalLM):  # of texts, where the name is that of a model of images
+        return WRITES
+    return FROM_INPUT if issubclass(kind, Seq2SeqLM) and text == WRITES else text
 
 
 def _decoding(kind: Any) -> str:

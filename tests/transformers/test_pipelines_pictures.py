@@ -217,6 +217,9 @@ def test_errors_say_what_is_missing(tmp_path: Path) -> None:
         processor.post_process_semantic_segmentation(outputs_of(tf, tl, "Segformer"), [(1, 1)] * 3)
     with pytest.raises(ArgumentError, match="padded to"):
         tf.DetrImageProcessor()(PICTURE, pad_size={"height": 4, "width": 4})
+    for size in ({"height": 60_000, "width": 60_000}, {"height": 9}, [3]):
+        with pytest.raises(ArgumentError, match="pad_size="):
+            tf.DetrImageProcessor()(PICTURE, pad_size=size)
     (tmp_path / "config.json").write_text('{"model_type": "detr", "architectures": ["DetrForObjectDetection"]}')
     with pytest.raises(CheckpointError, match="has none of onnx"):
         tf.pipeline("object-detection", model=str(tmp_path))

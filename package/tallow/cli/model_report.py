@@ -15,6 +15,7 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG, read_entries
 from tallow.models.gguf.config import design_of
 
+MOST_LAYERS = 1000  # each is built, without memory
 POSITIONS = 1000  # of a text, for the memory of its keys and values
 OTHERS = "a program for transformers and PyTorch may run it on tallow: docs/ecosystem.md"
 
@@ -41,7 +42,9 @@ def model_rows(name: str) -> dict[str, Any]:
 
 def _folder_rows(folder: Path, sizes: dict[str, int]) -> dict[str, Any]:
     entries = read_entries(folder / CONFIG)
-    rows: dict[str, Any] = {"architecture": ", ".join(map(str, entries.get("architectures") or ["unknown"]))}
+    names = entries.get("architectures")
+    known = ", ".join(map(str, names)) if isinstance(names, list) else ""
+    rows: dict[str, Any] = {"architecture": known or "unknown"}
     weights = next(
         (total for end in (".safetensors", ".bin") if (total := sum(s for n, s in sizes.items() if n.endswith(end)))), 0
     )
@@ -54,11 +57,22 @@ def _folder_rows(folder: Path, sizes: dict[str, int]) -> dict[str, Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TallowWarning)
-            model = kind(kind.config_class.from_json(folder / CONFIG), device="meta")
+            config = kind.config_class.from_json(folder / CONFIG)
+            if not _can_be_built(config):
+                return rows | {"loads": f"no: its {CONFIG} says more than {MOST_LAYERS:,} layers"}
+            model = kind(config, device="meta")
     except TallowError as error:
         return rows | {"loads": f"no: {str(error).splitlines()[0]}"}
     rows["loads"] = f"yes, as {kind.__name__}"
     return rows | _memory_rows(model)
+
+
+def _can_be_built(config: Any) -> bool:
+    try:
+        config.check_layers(MOST_LAYERS, CONFIG)
+    except CheckpointError:
+        return False
+    return True
 
 
 def _file_rows(path: Path) -> dict[str, Any]:

@@ -16,7 +16,15 @@ import numpy.typing as npt
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, warn
 from tallow.lazy_names import missing
-from tallow.models.vision.image_processor import KIND_OF_MODEL, KINDS, LONGEST, ImageProcessor, is_one, is_square
+from tallow.models.vision.image_processor import (
+    KIND_OF_MODEL,
+    KINDS,
+    LONGEST,
+    ImageProcessor,
+    is_length,
+    is_one,
+    is_square,
+)
 from tallow.text.tokenizer_files import read_object
 from tallow.transformers.image_postprocessing import KINDS as MEANINGS
 from tallow.transformers.preprocessing import (
@@ -216,9 +224,14 @@ def _padded(arrays: list[npt.NDArray[Any]], size: Mapping[str, int] | None, *, m
     """Return pictures (3, Y, X) with zeros to the right and below, up to one size, and masks of where they are.
 
     Args:    size: {"height", "width"}; None means the largest of each
-    Raises:  ArgumentError for a picture that is larger
+    Raises:  ArgumentError for a picture that is larger, and a size that is none
     """
-    most = (size["height"], size["width"]) if size else np.max([each.shape[1:] for each in arrays], axis=0).tolist()
+    if size is None:
+        most = np.max([each.shape[1:] for each in arrays], axis=0).tolist()
+    elif isinstance(size, Mapping) and all(is_length(size.get(name)) for name in ("height", "width")):
+        most = [size["height"], size["width"]]
+    else:
+        raise ArgumentError(f"pad_size={size!r:.80}", hint='pass {"height": 800, "width": 1333}, or None')
     pixels, masks = [], []
     for array in arrays:
         below, right = most[0] - array.shape[1], most[1] - array.shape[2]

@@ -43,3 +43,18 @@ def test_a_model_that_does_not_load(folder: Path, capsys: pytest.CaptureFixture[
     assert "does not support" in shown(capsys, folder)["loads"]
     (folder / "config.json").write_text(json.dumps({"architectures": ["NewForCausalLM"], "model_type": "new"}))
     assert shown(capsys, folder)["loads"].startswith("no: tallow has no file for it; a program for transformers")
+
+
+@pytest.mark.parametrize(
+    ("entries", "row", "words"),
+    [
+        ({"num_hidden_layers": 10**9}, "loads", "no: its config.json says more than 1,000 layers"),
+        ({"architectures": 5}, "architecture", "unknown"),
+    ],
+)
+def test_a_config_that_is_odd(
+    entries: dict[str, Any], row: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | entries))
+    assert shown(capsys, folder)[row].startswith(words)

@@ -112,7 +112,7 @@ class ImageProcessor(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require("resample", "a filter of Pillow, 0 to 5", lambda number: number <= 5)
-        self.require("size", "a length in pixels, or two", lambda size: _is_length(size) or _is_size(size))
+        self.require("size", "a length in pixels, or two", lambda size: is_length(size) or _is_size(size))
         self.require("crop_size", "two lengths in pixels", lambda size: size is None or _is_size(size))
         self.require("image_mean", "three numbers", _are_numbers)
         self.require("image_std", "three positive numbers", lambda std: _are_numbers(std) and min(std) > 0)
@@ -266,12 +266,13 @@ def _opened(image: Image) -> Any:
     return as_rgb(image)
 
 
-def _is_length(value: Any) -> bool:
+def is_length(value: Any) -> bool:
+    """Return whether a value is a length in pixels, of which a square is no larger than an image may be."""
     return type(value) is int and value > 0 and value * value <= MAX_PIXELS
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_length, value))
+    return isinstance(value, tuple) and len(value) == 2 and all(map(is_length, value))
 
 
 def _are_numbers(values: Any) -> bool:

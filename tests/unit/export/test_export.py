@@ -472,20 +472,24 @@ def test_encoders_of_padded_texts(name: str) -> None:
         assert tl.allclose(first(program.module()(*other))[0], first(model(*other))[0], atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["T5ForConditionalGeneration", "BartForConditionalGeneration", "MarianMTModel"])
+FROM_TEXT = [f"{family}ForConditionalGeneration" for family in ("T5", "Bart", "M2M100")]
+
+
+@pytest.mark.parametrize("name", [*FROM_TEXT, "MarianMTModel"])
 def test_models_from_text_to_text(name: str) -> None:
     model, batch = small(name), Dim("batch")
     texts, starts = {0: batch, 1: Dim("tokens", max=9)}, {0: batch, 1: Dim("out", max=9)}
     program = export(
         model,
-        (tl.tensor(IDS),),
+        (tl.tensor(IDS), tl.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0]])),
         {"decoder_input_ids": tl.tensor(IDS)[:, :4]},
-        dynamic_shapes={"input_ids": texts, "decoder_input_ids": starts},
+        dynamic_shapes={"input_ids": texts, "attention_mask": texts, "decoder_input_ids": starts},
     )
     ids, begun = tl.tensor([[1, 2, 3, 4, 5, 6, 7], [8, 7, 6, 5, 4, 3, 2]]), tl.tensor([[3, 4], [5, 6]])
+    mask = tl.tensor([[0, 0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0, 0]])
     with tl.no_grad():
-        got = program.module()(ids, decoder_input_ids=begun)
-        expected = model(ids, decoder_input_ids=begun)
+        got = program.module()(ids, mask, decoder_input_ids=begun)
+        expected = model(ids, mask, decoder_input_ids=begun)
         assert tl.allclose(got.logits, expected.logits, atol=1e-5)
 
 

@@ -209,12 +209,15 @@ class BartStack(Module):
         if self.embed_positions is not None:
             return self.embed_positions.weight[start + OFFSET : end + OFFSET]
         if is_exporting():
-            return self.config.computed_sinusoids(start, end).to(x_BTD.device, x_BTD.dtype)
-        table = wrap(devices.move(self.config.sinusoids(1 << end.bit_length()), x_BTD.device)).to(x_BTD.dtype)
+            rows_TD = self.config.computed_sinusoids(start, end).to(x_BTD.device)
+        else:
+            table = self.config.sinusoids(1 << end.bit_length())
+            rows_TD = wrap(devices.move(table[start:end], x_BTD.device))
+        rows_TD = rows_TD.to(x_BTD.dtype)
         if mask is None or not self.config.counts_text:
-            return table[start:end]
+            return rows_TD
         seen_BT = mask[:, 0, 0]
-        return table[(seen_BT.cumsum(1) - 1).clamp(min=0)] * seen_BT.unsqueeze(-1)
+        return rows_TD[(seen_BT.cumsum(1) - 1).clamp(min=0)] * seen_BT.unsqueeze(-1)
 
     def finish(self, x_BTD: Tensor) -> Tensor:
         """Return the output of the layers, normalised if the stack has a norm."""

@@ -70,6 +70,11 @@ m.empty(2,3,dtype=m.complex64).real
 m.view_as_real(m.empty(2,3,dtype=m.complex64))
 m.empty(2,3).t_()
 m.empty(2,3).squeeze_().T
+m.empty(2,3,4)[1].as_strided((2,2),(1,2))
+m.empty(2,3,4)[:,1:].view(m.int32)
+m.empty(2,3,4).view(m.int16)
+m.empty(2,3,4)[1].view(m.float64)
+m.empty(2,3).t().view(m.int64)
 """
 
 

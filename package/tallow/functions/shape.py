@@ -43,8 +43,9 @@ def view(input: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
         (dtype,) = sizes
     if dtype is None:
         return ops.view.call(input, *(sizes if size is None else (size,)))
+    array, storage = input.array, dtypes.as_dtype(dtype).storage
     try:
-        return wrap(input.array.view(dtypes.as_dtype(dtype).storage))
+        return wrap(array.viewed(lambda x: x.view(storage)) if input.is_meta else array.view(storage))
     except ValueError as error:
         raise ShapeError(f"view: {list(input.shape)} of {input.dtype} cannot be read as {dtype}: {error}") from error
 
@@ -153,7 +154,9 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     Raises: ShapeError if they reach beyond the storage, or it is not in row-major order.
     """
     storage = input if input._base is None else input._base
-    if storage_offset is None:
+    if storage_offset is None and input.is_meta:
+        storage_offset = input.storage_offset() - storage.storage_offset()
+    elif storage_offset is None:
         storage_offset = (input.data_ptr() - storage.data_ptr()) // input.itemsize
     return apply(strided_view, storage, tuple(size), tuple(stride), storage_offset)
 

@@ -101,6 +101,15 @@ def test_what_is_not_packed_is_cut(packed: str, tmp_path: Path) -> None:
     assert max(len(each["input_ids"]) for each in rows) == 6
 
 
+def test_parts_that_are_none_are_missing(tmp_path: Path) -> None:
+    """A table has None where a sample has no value of a column."""
+    samples = [{"text": "two", "prompt": None, "completion": None}, {"text": None, **trl_cases.ANSWERS[0]}]
+    alone = [samples[0]["text"], trl_cases.ANSWERS[0]]
+    run = trainer("SFT", tmp_path, samples)
+    expected = trainer("SFT", tmp_path / "other", [{"text": alone[0]}, alone[1]])
+    assert run.train_dataset == expected.train_dataset
+
+
 def test_rows_without_labels_leave_the_weights_alone(tmp_path: Path) -> None:
     """Of a long prompt that is cut into rows, most have no label: their mean is 0, not 0 / 0."""
     sample = {"prompt": "the cat sat on the mat" * 5, "completion": " hello"}
@@ -160,6 +169,11 @@ def test_packed_rows_hold_each_sample_once() -> None:
         ("GRPO", trl_cases.PROMPTS, {"reward_funcs": len, "num_generations": 3}, "no multiple of num_generations=3"),
         ("GRPO", trl_cases.TEXTS, {"reward_funcs": len, "num_generations": 2}, "no 'prompt'"),
         ("Reward", [{"chosen": "a"}], {}, "no 'rejected'"),
+        ("SFT", [{"text": None}], {}, "a text of a sample is a NoneType"),
+        ("SFT", [{"prompt": "a", "completion": 5}], {}, "a prompt is a str, and its answer a int"),
+        ("SFT", [{"input_ids": [1, 2, 3], "labels": [1]}], {}, "3 input_ids and 1 labels"),
+        ("DPO", [{"prompt": "a", "chosen": "b", "rejected": [trl_cases.said("user", "c")]}], {}, "its answer a list"),
+        ("Reward", [{"prompt": "a", "chosen": [], "rejected": "b"}], {}, "its answer a list"),
         ("Reward", trl_cases.PREFERRED, {"eos_token": "<none>"}, "eos_token='<none>' is no token"),
         ("SFT", trl_cases.TEXTS, {"pad_token": "<none>"}, "pad_token='<none>' is no token"),
         ("SFT", trl_cases.TEXTS, {"model_init_kwargs": {"dtype": "float32"}}, "model_init_kwargs with a model"),

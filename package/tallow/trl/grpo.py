@@ -226,7 +226,8 @@ class GRPOTrainer(MethodTrainer):
         prompts, rows = [each["prompt"] for each in samples], answers.rows()
         texts = self.encoder.tokenizer.batch_decode(rows, skip_special_tokens=True)
         completions = as_answers(prompts, texts)
-        arguments: dict[str, Any] = {name: [each[name] for each in samples] for name in samples[0] if name != "prompt"}
+        names = dict.fromkeys(name for each in samples for name in each if name != "prompt")
+        arguments: dict[str, Any] = {name: [each.get(name) for each in samples] for name in names}
         arguments |= {"prompts": prompts, "completions": completions, "completion_ids": rows}
         arguments |= {"trainer_state": self.state, "log_metric": lambda name, value: self.note({name: float(value)})}
         arguments["log_extra"] = lambda column, values: None  # columns of a table that is not made

@@ -14,7 +14,7 @@ from tallow.transformers.auto import AutoModelForSequenceClassification
 from tallow.trl.base import MethodConfig, MethodTrainer, without_dropout
 from tallow.trl.log_probs import padded
 from tallow.trl.preferences import ANSWERS
-from tallow.trl.samples import Sample, is_conversational
+from tallow.trl.samples import Sample, after, is_conversational
 
 
 @dataclass(repr=False)
@@ -70,7 +70,7 @@ class RewardTrainer(MethodTrainer):
         for name in ANSWERS:
             if name not in sample:
                 raise ArgumentError(f"a sample has no {name!r}, only {', '.join(sample)}")
-            whole = sample["prompt"] + sample[name] if "prompt" in sample else sample[name]
+            whole = after(sample["prompt"], sample[name]) if "prompt" in sample else sample[name]
             chats = is_conversational(sample)
             found = (
                 self.encoder.chat(whole, sample)["input_ids"]

@@ -18,7 +18,7 @@ Sample = dict[str, Any]
 
 
 def samples_of(dataset: Iterable[Any]) -> Iterator[Sample]:
-    """Yield the samples of a dataset, each as a new dictionary.
+    """Yield the samples of a dataset, each as a new dictionary, without parts that are None.
 
     Raises:  ArgumentError for a sample that is not a mapping
     """
@@ -28,7 +28,9 @@ def samples_of(dataset: Iterable[Any]) -> Iterator[Sample]:
                 f"sample {number} is a {type(each).__name__}",
                 hint='pass mappings, such as {"text": "..."} or {"messages": [...]}',
             )
-        yield maybe_convert_to_chatml(dict(each))
+        yield maybe_convert_to_chatml(
+            {name: value for name, value in each.items() if value is not None or name not in PARTS}
+        )
 
 
 def is_conversational(example: Mapping[str, Any]) -> bool:
@@ -80,6 +82,16 @@ def _part(example: Mapping[str, Any], name: str) -> Any:
     return example[name]
 
 
+def after(prompt: Any, answer: Any) -> Any:
+    """Return an answer after its prompt.  Raises: ArgumentError unless both are texts, or both messages"""
+    if not isinstance(prompt, str | list) or type(prompt) is not type(answer):
+        raise ArgumentError(
+            f"a prompt is a {type(prompt).__name__}, and its answer a {type(answer).__name__}",
+            hint="pass texts for both, or lists of messages",
+        )
+    return prompt + answer
+
+
 class Answer(NamedTuple):
     """The ids of a prompt, and of an answer with its end."""
 
@@ -104,8 +116,10 @@ class Encoder:
         """Return the ids of a text, special tokens included."""
         return list(self.tokenizer(text)["input_ids"])
 
-    def with_end(self, text: str) -> str:
-        """Return a text that ends with the end token."""
+    def with_end(self, text: Any) -> str:
+        """Return a text that ends with the end token.  Raises: ArgumentError for what is no text"""
+        if not isinstance(text, str):
+            raise ArgumentError(f"a text of a sample is a {type(text).__name__}", hint="pass a string")
         end: str = self.tokenizer.eos_token
         return text if text.endswith(end) else text + end
 
@@ -128,10 +142,10 @@ class Encoder:
         given = [_part(sample, name) for name in names]
         if is_conversational(sample):
             start = list(self.chat(prompt, sample, add_generation_prompt=True)["input_ids"])
-            whole = [list(self.chat(prompt + each, sample)["input_ids"]) for each in given]
+            whole = [list(self.chat(after(prompt, each), sample)["input_ids"]) for each in given]
         else:
             start = self.text(prompt)
-            whole = [self.text(prompt + self.with_end(each)) for each in given]
+            whole = [self.text(self.with_end(after(prompt, each))) for each in given]
         length = min(common_length(start, each) for each in whole)
         if length < len(start) and not self._warned:
             self._warned = True

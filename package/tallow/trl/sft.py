@@ -143,6 +143,8 @@ class SFTTrainer(MethodTrainer):
             ids = list(sample["input_ids"])
             masks = [sample[name] for name in self._masks() if name in sample]
             labels = sample.get("labels", [i if all(bits) else IGNORED for i, *bits in zip(ids, *masks, strict=True)])
+            if len(labels) != len(ids):
+                raise ArgumentError(f"a sample has {len(ids)} input_ids and {len(labels)} labels", hint="one for each")
             return {"input_ids": ids, "labels": list(labels)}
         if self._format is not None:
             sample = {self.args.dataset_text_field: self._format(sample)}

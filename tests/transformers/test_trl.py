@@ -147,6 +147,16 @@ def test_answers_are_drawn_and_rewards_rise(tmp_path: Path) -> None:
     assert sum(rewards[-3:]) > sum(rewards[:3])
 
 
+def test_each_prompt_of_an_evaluation_has_its_number_of_answers(tmp_path: Path) -> None:
+    sizes = {"num_generations": 2, "num_generations_eval": 4, "per_device_eval_batch_size": 8}
+    run = trainer("GRPO", tmp_path, trl_cases.PROMPTS, reward_funcs=len, eval_dataset=trl_cases.PROMPTS, **sizes)
+    run.model.train()  # as in an evaluation between steps
+    assert sorted(run.get_eval_dataloader().sampler) == [i for i in range(4) for _ in range(4)]
+    run.args.per_device_eval_batch_size = 6
+    with pytest.raises(ArgumentError, match="per_device_eval_batch_size=6"):
+        run.evaluate()
+
+
 def test_packed_rows_hold_each_sample_once() -> None:
     samples = [{"input_ids": list(range(size))} for size in (5, 1, 3, 2, 0, 4, 9)]
     rows = trl.pack_dataset(samples, 5)

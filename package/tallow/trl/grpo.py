@@ -133,11 +133,12 @@ class GRPOTrainer(MethodTrainer):
         )
 
     def _eval_sampler(self, dataset: Any) -> Any:
-        return RepeatedPrompts(len(dataset), self._group(), seed=self.args.seed)
+        self.args.check_eval_size()
+        return RepeatedPrompts(len(dataset), self.args.eval_group, seed=self.args.seed)
 
     def _group(self) -> int:
-        args = self.args
-        return args.num_generations if self.model.training else args.num_generations_eval or args.num_generations
+        """Return the number of answers to a prompt, while training or evaluating."""
+        return self.args.num_generations if self.model.training else self.args.eval_group
 
     def training_step(self, model: Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
         """Compute the gradients of a batch of answers, which are written first if there are none left."""

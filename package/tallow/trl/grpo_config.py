@@ -128,8 +128,17 @@ class GRPOConfig(MethodConfig):
                 f"num_generations={self.num_generations}",
                 hint="change num_generations, per_device_train_batch_size or gradient_accumulation_steps",
             )
-        group = self.num_generations_eval or self.num_generations
-        if self.eval_strategy != "no" and self.eval_batch_size % group:
+        if self.eval_strategy != "no":
+            self.check_eval_size()
+
+    @property
+    def eval_group(self) -> int:
+        """The number of answers to a prompt in evaluation."""
+        return self.num_generations_eval or self.num_generations
+
+    def check_eval_size(self) -> None:
+        """Raise ArgumentError if a batch of evaluation does not hold all answers of its prompts."""
+        if self.eval_batch_size % self.eval_group:
             raise ArgumentError(
-                f"per_device_eval_batch_size={self.eval_batch_size}", hint=f"pass a multiple of {group}"
+                f"per_device_eval_batch_size={self.eval_batch_size}", hint=f"pass a multiple of {self.eval_group}"
             )

@@ -226,6 +226,7 @@ def test_numbers_of_a_scaling_that_overflow_are_refused(model: str, entry: dict[
         ("Qwen3Moe", {"mlp_only_layers": 5}),
         ("Phi3", {"partial_rotary_factor": "x"}),
         ("Llama", {"eos_token_id": ""}),
+        ("Olmo3", {"rope_local_scaling": 5}),
     ],
 )
 def test_the_error_names_the_entry(model: str, entry: dict[str, Any]) -> None:

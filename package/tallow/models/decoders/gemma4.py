@@ -20,7 +20,7 @@ from tallow.core.tensor import Tensor
 from tallow.models.activations import activation_named
 from tallow.models.causal_lm import CacheShape
 from tallow.models.config import Count, texts_part
-from tallow.models.decoders.layer_types import FULL, SLIDING, LayerTypesConfig
+from tallow.models.decoders.layer_types import FULL, SLIDING, LocalRotaryConfig, LocalRotaryModel
 from tallow.models.decoders.layers import PlainRMSNorm
 from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaMLP, LlamaModel
 from tallow.nn.attention import causal_attention, merge_heads, soft_cap, split_heads
@@ -29,7 +29,6 @@ from tallow.nn.embedding import Embedding
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import RMSNorm
-from tallow.nn.rope_scaling import frequencies
 from tallow.nn.rotary import RotaryEmbedding
 from tallow.nn.state_memory import KeysValues
 
@@ -44,8 +43,8 @@ UNREAD_KEYS = ("k_proj", "v_proj", "k_norm", "v_norm")  # of layers that read th
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gemma4Config(LayerTypesConfig):
-    """The sizes of a Gemma 4, as LayerTypesConfig. Without layer_types every sixth layer, and the last, sees all
+class Gemma4Config(LocalRotaryConfig):
+    """The sizes of a Gemma 4, as LocalRotaryConfig. Without layer_types every sixth layer, and the last, sees all
     positions.
 
     Attributes:
@@ -58,7 +57,6 @@ class Gemma4Config(LayerTypesConfig):
         use_double_wide_mlp: those layers have feed-forward parts of twice the width.
         hidden_size_per_layer_input: P; 0 means no embeddings for layers.
         vocab_size_per_layer_input: the number of tokens with such embeddings.
-        rope_theta, rope_scaling, rope_local_base_freq, rope_local_scaling: as in Gemma3Config.
     """
 
     hidden_activation: str = "gelu_pytorch_tanh"
@@ -74,8 +72,7 @@ class Gemma4Config(LayerTypesConfig):
     num_key_value_heads: int = 4
     max_position_embeddings: int = 131_072
     rope_theta: float = 1_000_000.0
-    rope_local_base_freq: float = 10_000.0
-    rope_local_scaling: Mapping[str, Any] | None = None
+    rope_local_base_freq: float | None = 10_000.0
     bos_token_id: int = 2
     eos_token_id: tuple[int, ...] = (1,)
     pad_token_id: int | None = 0
@@ -98,15 +95,12 @@ class Gemma4Config(LayerTypesConfig):
         super().__post_init__()
         self.require("global_head_dim", "an even integer", lambda value: value % 2 == 0)
         self.require("final_logit_softcapping", "a positive number", lambda value: value is None or value > 0)
-        self.require("rope_local_scaling", "a mapping or None", lambda value: isinstance(value, Mapping | None))
         owned = {self.is_sliding(layer) for layer in range(self.owners)}
         self.require(
             "num_kv_shared_layers",
             "so few that a layer of each kind has keys of its own",
             lambda _: owned >= {self.is_sliding(layer) for layer in range(self.owners, self.num_hidden_layers)},
         )
-        # Raises for an unsupported scaling.
-        frequencies(self.head_width, self.rope_local_base_freq, self.rope_local_scaling, self.max_position_embeddings)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -114,7 +108,6 @@ class Gemma4Config(LayerTypesConfig):
         if entries.get("rope_parameters") is None:
             entries["rope_parameters"] = {kind: {**rope} for kind, rope in ROPE.items()}
         _move_layer_sizes(entries)
-        cls.local_rotary(entries)
         super().prepare(entries)
         entries.setdefault("sliding_window", 512)
         if kinds := entries.get("layer_types"):
@@ -255,7 +248,7 @@ class Gemma4DecoderLayer(Module):
         return x_BTD * self.layer_scalar
 
 
-class Gemma4TextModel(LlamaModel):
+class Gemma4TextModel(LocalRotaryModel):
     """The transformer without a head: hidden states (B, T, D) of tokens (B, T).
 
     The table of the layers' embeddings is the largest tensor; as in the file it stays mapped, and rows are read.
@@ -268,12 +261,6 @@ class Gemma4TextModel(LlamaModel):
 
     def __init__(self, config: Gemma4Config, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config, device, dtype)
-        self.rotary_emb_local = RotaryEmbedding(
-            config.head_width,
-            config.rope_local_base_freq,
-            scaling=config.rope_local_scaling,
-            context=config.max_position_embeddings,
-        )
         if inner := config.hidden_size_per_layer_input:
             width = config.num_hidden_layers * inner
             self.embed_tokens_per_layer = Embedding(
@@ -285,9 +272,6 @@ class Gemma4TextModel(LlamaModel):
 
     def embed(self, tokens_BT: Tensor) -> Tensor:
         return _scaled(self.embed_tokens(tokens_BT), self.config.hidden_size)
-
-    def rotary_of(self, layer: int) -> RotaryEmbedding:
-        return self.rotary_emb_local if self.config.is_sliding(layer) else self.rotary_emb
 
     def layer_inputs(self, tokens_BT: Tensor, x_BTD: Tensor) -> list[Tensor] | list[None]:
         """Return for each layer its embeddings (B, T, P): those of the tokens, and a projection of the first ones."""

@@ -9,17 +9,15 @@ Source:  Groeneveld et al. 2024, arXiv:2402.00838; OLMo Team 2025, arXiv:2501.00
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
-from tallow.models.decoders.layer_types import LayerTypesConfig
+from tallow.models.decoders.layer_types import LocalRotaryConfig, LocalRotaryModel
 from tallow.models.decoders.layers import PostNormDecoderLayer
 from tallow.models.decoders.llama import Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaModel
 from tallow.nn.attention import split_heads
 from tallow.nn.normalization import LayerNorm, RMSNorm
-from tallow.nn.rotary import RotaryEmbedding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,25 +136,17 @@ class Olmo2(Llama):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Olmo3Config(Olmo2Config, LayerTypesConfig):
-    """The sizes of an OLMo 3, as Olmo2Config and LayerTypesConfig. Without layer_types every fourth layer sees all
-    positions. `rope_scaling` is that of layers that see all positions.
-
-    Attributes:
-        rope_local_base_freq, rope_local_scaling: the base and the scaling of rotary angles in layers with a sliding
-            window; None for the base means rope_theta.
-    """
+class Olmo3Config(Olmo2Config, LocalRotaryConfig):
+    """The sizes of an OLMo 3, as Olmo2Config and LocalRotaryConfig. Without layer_types every fourth layer sees all
+    positions."""
 
     rope_theta: float = 500_000.0
-    rope_local_base_freq: float | None = None
-    rope_local_scaling: Mapping[str, Any] | None = None
 
     model_types: ClassVar[tuple[str, ...]] = ("olmo3",)
     unread: ClassVar[frozenset[str]] = frozenset({"mlp_bias"})
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        cls.local_rotary(entries)
         super().prepare(entries)
         entries.setdefault("sliding_window", 4096)  # null means no window, a missing entry 4096
 
@@ -164,22 +154,10 @@ class Olmo3Config(Olmo2Config, LayerTypesConfig):
         return (layer + 1) % 4 != 0
 
 
-class Olmo3Model(Olmo2Model):
+class Olmo3Model(Olmo2Model, LocalRotaryModel):
     """The transformer without a head: hidden states (B, T, D) of tokens (B, T).  Args: as DecoderModel"""
 
     config_class = Olmo3Config
-
-    def __init__(self, config: Olmo3Config, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(config, device, dtype)
-        self.rotary_emb_local = RotaryEmbedding(
-            config.rotary_width,
-            config.rope_local_base_freq or config.rope_theta,
-            scaling=config.rope_local_scaling,
-            context=config.max_position_embeddings,
-        )
-
-    def rotary_of(self, layer: int) -> RotaryEmbedding:
-        return self.rotary_emb_local if self.config.is_sliding(layer) else self.rotary_emb
 
 
 class Olmo3(Olmo2):

@@ -18,6 +18,7 @@ from tallow import transformers as tf
 from tallow.cli.onnx_target import write_onnx
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, HubError, UnsupportedError
 from tallow.optimum import onnxruntime as onnx_models
+from tallow.optimum.folders import any_config
 
 TEXTS = ["The cat sat on the mat.", "A dog!"]
 PICTURE = (np.random.default_rng(0).random((40, 60, 3)) * 255).astype(np.uint8)
@@ -121,3 +122,31 @@ def test_programs_import_optimum_by_its_name(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tallow.compat", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "tallow.optimum.onnxruntime", done.stderr
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        '{"num_labels": 1000000000}',
+        '{"num_labels": 2.5}',
+        '{"id2label": {"first": "a"}}',
+        '{"self": 1}',
+        '{"__class__": "x"}',
+    ],
+)
+def test_entries_that_are_no_settings_are_refused_at_once(entries: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(entries)
+    with pytest.raises(CheckpointError, match=r"config\.json: "):
+        any_config(tmp_path)
+
+
+def test_a_model_type_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": ["bert"]}')
+    assert any_config(tmp_path).model_type == "['bert']"
+    with pytest.raises(CheckpointError, match="model_type"):
+        tf.AutoConfig.from_pretrained(tmp_path)
+
+
+def test_a_config_has_no_billion_labels() -> None:
+    with pytest.raises(ArgumentError, match="num_labels=1000000000"):
+        tf.BertConfig(num_labels=1_000_000_000)

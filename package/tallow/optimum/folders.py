@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from tallow.errors import CheckpointError, TallowError
 from tallow.io.model_folder import has_weights
 from tallow.models.config import CONFIG, read_entries
 from tallow.transformers.configuration import AutoConfig, PreTrainedConfig
@@ -28,9 +29,14 @@ def any_config(folder: str | PathLike[str]) -> Any:
 
     Raises:  CheckpointError
     """
-    entries = read_entries(Path(folder) / CONFIG)
-    if entries.get("model_type") in DEFAULTS:
+    path = Path(folder) / CONFIG
+    entries = read_entries(path)
+    model_type = str(entries.get("model_type", ""))
+    if model_type in DEFAULTS:
         return AutoConfig.from_pretrained(Path(folder))
-    made = PreTrainedConfig(**entries)
-    made.model_type = str(entries.get("model_type", ""))  # type: ignore[misc]  # of this object alone
+    try:
+        made = PreTrainedConfig(**entries)
+    except (TallowError, TypeError, ValueError) as error:  # entries that are no settings, or of another type
+        raise CheckpointError(f"{path}: {error!s:.200}") from error
+    made.model_type = model_type  # type: ignore[misc]  # of this object alone
     return made

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from tallow import dtypes
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError
 from tallow.hub import local_settings
-from tallow.models.config import CONFIG, read_entries, write_entries
+from tallow.models.config import CONFIG, MAX_LABELS, read_entries, write_entries
 from tallow.transformers.configuration_defaults import BASE, DEFAULTS, NAMES
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.uploads import upload
@@ -114,6 +114,8 @@ class PreTrainedConfig:
 
     @num_labels.setter
     def num_labels(self, count: int) -> None:
+        if isinstance(count, float) or not 0 <= count < MAX_LABELS:
+            raise ArgumentError(f"num_labels={count!s:.80}", hint=f"it is a whole number below {MAX_LABELS}")
         if vars(self).get("id2label") is None or len(self.id2label) != count:
             self.id2label = {i: f"LABEL_{i}" for i in range(count)}
             self.label2id = {label: i for i, label in self.id2label.items()}
@@ -309,7 +311,7 @@ def config_class_of(entries: Mapping[str, Any]) -> type[PreTrainedConfig]:
     kind = entries.get("model_type")
     if isinstance(kind, str) and kind in _classes:
         return _classes[kind]
-    if kind not in DEFAULTS:
+    if not isinstance(kind, str) or kind not in DEFAULTS:
         raise unsupported(f"model_type {kind!r:.80}", entries.get("_name_or_path", ""))
     return config_class(kind)
 

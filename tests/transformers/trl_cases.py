@@ -103,6 +103,9 @@ CASES: dict[str, Case] = {
     "packed and split": sft(TEXTS, packing=True, max_length=7, packing_strategy="bfd_split"),
     "wrapped": sft(TEXTS, packing=True, max_length=7, packing_strategy="wrapped"),
     "without padding": sft(ANSWERS, padding_free=True, max_length=None),
+    "evaluated without padding": sft(
+        TEXTS, padding_free=True, max_length=None, eval_strategy="steps", eval_steps=1, per_device_eval_batch_size=2
+    ),
     "evaluated": sft(ANSWERS, eval_strategy="steps", eval_steps=1),
     **{f"dpo {name}": dpo(loss_type=name) for name in ("sigmoid", "hinge", "ipo", "nca_pair", "bco_pair", "sppo_hard")},
     **{f"dpo {name}": dpo(loss_type=name) for name in ("apo_zero", "apo_down", "discopop", "sft", "sigmoid_norm")},

@@ -47,6 +47,15 @@ class Kept:
         return (nested_concat(parts) if joined else parts) if parts else None
 
 
+def batch_samples(dataloader: Any, inputs: Any, before: int) -> int | None:
+    """Return the number of samples of a batch, whose rows may hold several; None if nothing tells it.
+
+    Args:    before: the number of samples of the batches before
+    """
+    size, sampler = getattr(dataloader, "batch_size", None), getattr(dataloader, "sampler", None)
+    return find_batch_size(inputs) if size is None or not has_length(sampler) else min(size, len(sampler) - before)
+
+
 class TrainerEvaluation:
     """Evaluation and prediction; `Trainer` inherits them."""
 
@@ -158,7 +167,7 @@ class TrainerEvaluation:
         kept, seen, metrics = Kept(), 0, {}
         last = len(dataloader) - 1 if has_length(dataloader) else None
         for step, inputs in enumerate(dataloader):
-            size = find_batch_size(inputs) or self.args.eval_batch_size
+            size = batch_samples(dataloader, inputs, seen) or self.args.eval_batch_size
             seen += size
             loss, logits, labels = self.prediction_step(self.model, inputs, only_loss, ignore_keys=ignore_keys)
             if logits is not None and self.preprocess_logits_for_metrics is not None:

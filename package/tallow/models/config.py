@@ -286,7 +286,7 @@ def texts_part(entries: dict[str, Any], *others: str) -> None:
         return
     for name in ("text_config", *others):
         entries.pop(name, None)
-    outer = {name: entries[name] for name in ("model_type", "tie_word_embeddings") if name in entries}
+    outer: dict[str, Any] = {name: entries[name] for name in ("model_type", "tie_word_embeddings") if name in entries}
     entries |= {**texts, **outer}
 
 

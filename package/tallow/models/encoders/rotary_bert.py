@@ -220,13 +220,14 @@ class GteConfig(RotaryBertConfig):
 def _fixed_ntk(entries: Mapping[str, Any], scaling: Mapping[str, Any]) -> dict[str, Any]:
     """Return the base and the scaling of rotary angles of GTE's "ntk": the base grows by the factor, and angles shrink
     by its root, whatever the length of the text.  Source: `modeling.py` of Alibaba-NLP/new-impl"""
-    factor, base = scaling.get("factor"), entries.get("rope_theta", GteConfig.rope_theta)
+    numbers: tuple[Any, ...] = scaling.get("factor"), entries.get("rope_theta", GteConfig.rope_theta)
     heads, width = (entries.get(name, 0) for name in ("num_attention_heads", "hidden_size"))
     has_sizes = all(type(size) is int and size > 0 for size in (heads, width))
     if not has_sizes or not {"type", "rope_type", "factor"} >= {*scaling}:
         return {}  # refused by its name
-    if not all(type(number) in (int, float) and 1 <= number <= MAX_SIZE for number in (factor, base)):
+    if not all(type(number) in (int, float) and 1 <= number <= MAX_SIZE for number in numbers):
         return {}
+    factor, base = numbers
     return {
         "rope_theta": base * factor,
         "rope_scaling": {"rope_type": "linear", "factor": factor ** (2 * heads / width)},

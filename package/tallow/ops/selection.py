@@ -84,7 +84,7 @@ def masked_between_array(g: Array, x: Array, low: Scalar, high: Scalar) -> Array
     return masked(g, (x > low) & (x < high))
 
 
-SELECT, BOUNDS = Limit("select"), Limit("clamp_min", "clamp_max")
+SELECT, BOUNDS = Limit("select"), Limit("clamp_min", "clamp_max", "clamp")
 
 
 def at_least(x: Array, bound: Array | Scalar) -> Array:

@@ -60,9 +60,10 @@ OTHERS: list[tuple[str, Callable[[tl.Tensor], tl.Tensor]]] = [
     ("matmul", lambda x: tl.outer(x[0], x[0])),
     ("matmul", lambda x: tl.mm(x, x)),
     ("matmul", lambda x: x[0] @ x),
-    ("clamp_min", lambda x: x.clamp(-0.5, 0.5)),
+    ("clamp", lambda x: x.clamp(-0.5, 0.5)),
+    ("clamp_min", lambda x: x.clamp(min=-0.5)),
     ("take_along", lambda x: x.max(0)[0]),
-    ("formula", lambda x: F.hardswish(x)),
+    ("hardswish", lambda x: F.hardswish(x)),
     ("formula", lambda x: tl.sub(2, x, alpha=3)),
     ("cast_half", lambda x: x.half().to(x.dtype)),
 ]
@@ -246,7 +247,7 @@ def operands(name: str, rng: np.random.Generator) -> tuple[int, tuple[Any, ...]]
         return x.size, (x, None, (x, 0.5))
     if name == "cast_half":
         return x.size, (x, tl.bfloat16)
-    extra = {"running_sum": (1, False), "clamp_min": (0.0,), "clamp_max": (0.0,)}
+    extra = {"running_sum": (1, False), "clamp_min": (0.0,), "clamp_max": (0.0,), "clamp": (0.0, 1.0)}
     return x.size, (x > 0, x, x) if name == "select" else (x, *extra.get(name, ()))
 
 

@@ -177,8 +177,8 @@ def _found(node: Node, constants: Constants) -> _Convolution | None:
         left, right, top, bottom = (*pad[0], 0, 0, 0, 0)[:4]
         x = x.args[0]
         before, after = (before[0] + top, before[1] + left), (after[0] + bottom, after[1] + right)
-    own = None if own is None else constants.copy(own).detach()
-    return _Convolution(x, constants.copy(held).detach(), own, (stride, before, after, dilation, *(groups or [1])))
+    own = None if own is None else constants.copy(own)
+    return _Convolution(x, constants.copy(held), own, (stride, before, after, dilation, *(groups or [1])))
 
 
 def _absorb(found: _Convolution, node: Node, constants: Constants) -> Node:

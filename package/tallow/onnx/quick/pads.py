@@ -1,7 +1,4 @@
-"""Leave out pads of nothing, and let convolutions pad by themselves.
-
-A convolution gets its pads as a keyword that only the step `images` reads: (top, left, bottom, right).
-"""
+"""Leave out pads of nothing, and tell how much a node pads, which a convolution after it does by itself."""
 
 from __future__ import annotations
 

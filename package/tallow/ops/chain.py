@@ -97,7 +97,13 @@ class Chain:
         """Return the chain of steps: an operation, its result and two operands, each named by any value.
 
         A result that no later step reads leaves its place to the next ones, so that a program stays in the first cache.
+        Steps that no output depends on are left out, so that the last step makes an output, as the kernel expects.
         """
+        needed = set(outputs)
+        for _, result, a, b in reversed(steps):
+            if result in needed:
+                needed.update((a, b))
+        steps = [step for step in steps if step[1] in needed]
         place = {x: i for i, x in enumerate(inputs)}
         last_use = {x: i for i, step in enumerate(steps) for x in step[2:]}
         kept, free, operands, instructions = {*inputs, *outputs}, [], len(place), []

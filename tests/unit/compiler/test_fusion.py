@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bounds": lambda x, y: tl.maximum((x * 3).clamp(-1, 1), y).clamp(min=0.25) ** 3,
     "functions": lambda x, y: (tl.sigmoid(x) * y).tanh() + tl.nn.functional.silu(y).exp(),
     "reciprocals": lambda x, y: 1 / (x.abs() + 1).rsqrt() + y.reciprocal() - (2 - x),
+    "a result that nothing reads": lambda x, y: ((x + y).abs() * 2, (x - y).neg().relu())[0],
 }
 
 

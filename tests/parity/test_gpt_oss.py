@@ -64,6 +64,16 @@ def test_experts_stay_in_four_bits(folder: Path) -> None:
     assert max(written) < VOCAB
 
 
+@pytest.mark.parametrize("end", ["blocks", "scales"])
+def test_blocks_of_floats_are_refused(folder: Path, end: str) -> None:
+    packed(folder)
+    state = load_file(folder / "model.safetensors")
+    name = f"model.layers.0.mlp.experts.down_proj_{end}"
+    save_file(state | {name: state[name].float()}, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match=r"down_proj_blocks and its scales are .*float32.*, not uint8"):
+        AutoModel.from_pretrained(folder)
+
+
 def test_blocks_without_scales_are_refused(folder: Path) -> None:
     packed(folder)
     state = load_file(folder / "model.safetensors")

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tallow import devices
+from tallow import devices, dtypes
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.dtypes import Array
@@ -112,6 +112,9 @@ class GptOssConfig(LayerTypesConfig, ExpertsConfig):
                 scales = state.get(f"{path}.{matrix}{SCALES}")
                 if scales is None or scales.shape != tensor.shape[:-1] or tensor.ndim != 4 or tensor.shape[-1] != 16:
                     raise CheckpointError(f"{name} has no scales of its shape", hint="download the checkpoint again")
+                if {tensor.dtype, scales.dtype} != {dtypes.uint8}:
+                    kinds = f"{tensor.dtype} and {scales.dtype}"
+                    raise CheckpointError(f"{name} and its scales are {kinds}, not uint8", hint="use the original file")
                 each: Any = (_blocks(*pair) for pair in zip(tensor.unbind(0), scales.unbind(0), strict=True))
             else:
                 each = (rows if is_bias else rows.T for rows in tensor.unbind(0))

@@ -53,7 +53,10 @@ class DryPenalty:
             np.maximum.at(longest, text_N[places_P], lengths_P)
             repeated = np.flatnonzero(longest)
             exponents = np.minimum(longest[repeated] - self.allowed_length, self._largest)
-            logits_V[repeated] -= (self.multiplier * np.float64(self.base) ** exponents).astype(logits_V.dtype)
+            # Finite, so that a token stays possible where a grammar allows no other.
+            most = np.finfo(np.float32).max / 2
+            penalties = np.minimum(self.multiplier * np.float64(self.base) ** exponents, most)
+            logits_V[repeated] -= penalties.astype(logits_V.dtype)
         return logits_V
 
     @property

@@ -50,10 +50,11 @@ def test_dry_subtracts_powers_by_the_length_of_repetitions(
 
 
 def test_dry_of_one_token_again_and_again_is_finite() -> None:
-    changed = DryPenalty(1.0, 1.75)(np.zeros(4, np.float32), [2] * 100_000)
-    assert np.isfinite(changed).all()
-    assert changed[2] < -1e37
-    assert (changed[[0, 1, 3]] == 0).all()
+    for multiplier, base in ((1.0, 1.75), (100.0, 100.0)):
+        changed = DryPenalty(multiplier, base)(np.zeros(4, np.float32), [2] * 100_000)
+        assert np.isfinite(changed).all()
+        assert changed[2] < -1e37
+        assert (changed[[0, 1, 3]] == 0).all()
 
 
 @pytest.mark.parametrize("period", [1, 3, 50_000])

@@ -110,6 +110,16 @@ def test_parts_that_are_none_are_missing(tmp_path: Path) -> None:
     assert run.train_dataset == expected.train_dataset
 
 
+def test_rows_without_padding_have_the_length_that_is_asked_for(tmp_path: Path) -> None:
+    run = trainer("SFT", tmp_path, trl_cases.TEXTS, padding_free=True, max_length=None, pad_to_multiple_of=32)
+    batch = run.collate(run.train_dataset)
+    whole = sum(len(each["input_ids"]) for each in run.train_dataset)
+    assert whole % 32
+    assert {tuple(each.shape) for each in batch.values()} == {(1, -(-whole // 32) * 32)}
+    assert (batch["labels"][0, whole:] == -100).all()
+    run.train()
+
+
 def test_rows_without_labels_leave_the_weights_alone(tmp_path: Path) -> None:
     """Of a long prompt that is cut into rows, most have no label: their mean is 0, not 0 / 0."""
     sample = {"prompt": "the cat sat on the mat" * 5, "completion": " hello"}

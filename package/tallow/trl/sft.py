@@ -215,10 +215,12 @@ class SFTTrainer(MethodTrainer):
         joined = [label for row in labels for label in row]
         for start in accumulate(sizes[:-1], initial=0):
             joined[start] = IGNORED  # the end of the sample before does not predict it
+        ids = [token for row in rows for token in row]
+        places = [place for size in sizes for place in range(size)]
         return {
-            "input_ids": tensor([[token for row in rows for token in row]]),
-            "labels": tensor([joined]),
-            "position_ids": tensor([[place for size in sizes for place in range(size)]]),
+            "input_ids": tensor(padded([ids], fill, multiple)),
+            "labels": tensor(padded([joined], IGNORED, multiple)),
+            "position_ids": tensor(padded([places], 0, multiple)),
         }
 
     def compute_loss(

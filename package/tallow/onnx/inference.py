@@ -99,6 +99,11 @@ class _Writer(code.Writer):
         return self._global(getattr(function, "__name__", type(function).__name__), function)
 
 
+def in_rows(value: Any) -> Any:
+    """Return a result with a tensor's elements in row-major order, so that `view` takes it as it takes the graph's."""
+    return value.contiguous() if isinstance(value, Tensor) else value
+
+
 def takes(values: tuple[Any, ...]) -> bool:
     """Return whether the quick form may compute with these inputs: plain Tensors of the CPU, and other values."""
     return all(

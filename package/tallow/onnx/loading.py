@@ -19,7 +19,7 @@ from tallow.io.source import Source, open_source
 from tallow.onnx.builder import Builder, inputs_of
 from tallow.onnx.examples import FAILURES
 from tallow.onnx.explain import explanation
-from tallow.onnx.inference import Inference, takes
+from tallow.onnx.inference import Inference, in_rows, takes
 from tallow.onnx.passes import clean
 from tallow.onnx.protobuf import ModelProto, read_model
 from tallow.onnx.python import write_python
@@ -103,9 +103,10 @@ class OnnxModule(GraphModule):
         try:
             if own.quick is None or not own.quick.holds():
                 own.quick = Inference(self)
-            return own.quick.run(*values)
+            made = own.quick.run(*values)
         except (TallowError, *FAILURES):
             return super().__call__(*values)
+        return tuple(map(in_rows, made)) if isinstance(made, tuple) else in_rows(made)
 
     def _place(self, error: Exception) -> str | None:
         """Return which node of the file raised an error."""

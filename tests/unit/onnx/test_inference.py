@@ -83,6 +83,12 @@ def test_values_are_those_of_the_graph(size: tuple[int, ...]) -> None:
         np.testing.assert_allclose(y.numpy(), by_graph(model, x).numpy(), **CLOSE)
 
 
+def test_results_are_viewed_in_another_shape_as_those_of_the_graph() -> None:
+    model, x = residual()
+    with tl.no_grad():
+        np.testing.assert_allclose(model(x).view(2, -1).numpy(), by_graph(model, x).view(2, -1).numpy(), **CLOSE)
+
+
 def test_convolutions_absorb_what_follows() -> None:
     model, x = residual()
     found = calls(model, x)

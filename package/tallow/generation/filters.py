@@ -61,7 +61,7 @@ def keep_unlikely(weights_N: Weights, threshold: float, probability: float, leas
     Weights are those of a draw that does so with `probability`, and that otherwise leaves them as they are.
     """
     probabilities_N = weights_N / weights_N.sum()
-    above = np.flatnonzero(probabilities_N >= threshold)
+    above = np.flatnonzero((probabilities_N >= threshold) & (probabilities_N > 0))
     order_N = above[np.argsort(-probabilities_N[above], kind="stable")]
     dropped = order_N[:-1]
     if not len(dropped) or np.count_nonzero(weights_N) - len(dropped) < least:

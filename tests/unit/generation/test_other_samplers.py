@@ -79,6 +79,11 @@ def test_xtc_leaves_out_the_likeliest_tokens_with_a_probability() -> None:
         np.testing.assert_allclose(sampler.distribution(LOGITS), expected, atol=1e-6)
 
 
+def test_xtc_of_threshold_0_keeps_the_least_likely_of_what_is_left() -> None:
+    sampler = Sampler(top_k=3, xtc_probability=1.0, xtc_threshold=0.0, seed=1)
+    np.testing.assert_allclose(sampler.distribution(LOGITS), [0, 0, 1, 0, 0])
+
+
 @pytest.mark.parametrize("threshold", [0.35, 0.6])
 def test_xtc_needs_two_tokens_above_the_threshold(threshold: float) -> None:
     sampler = Sampler(xtc_probability=1.0, xtc_threshold=threshold, seed=1)

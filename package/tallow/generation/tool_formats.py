@@ -45,7 +45,7 @@ def _typed(text: str, schema: Any) -> Any:
 
 def calls_in_list(text: str, tools: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
     """Return the names and the arguments of calls that are written as a list in Python; none for another text."""
-    if len(text) > MOST:
+    if len(text) > MOST or not text.lstrip().startswith("["):  # a call in JSON may hold escapes that Python warns of
         return []
     try:
         body = ast.parse(text.strip(), mode="eval").body

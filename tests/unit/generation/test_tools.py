@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import pytest
@@ -135,6 +136,14 @@ def test_a_text_without_tools() -> None:
     reader = CallReader(())
     assert reader.push(f"<tool_call>{TIME}") == [Text(f"<tool_call>{TIME}")]
     assert reader.push("") == reader.finish() == []
+
+
+def test_a_call_in_json_is_not_parsed_as_python() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pieces = CallReader(["f"]).push(r'<tool_call>{"name": "f", "arguments": {"x": "\/"}}</tool_call>')
+    assert pieces == [Call("f", '{"x": "/"}')]
+    assert not caught
 
 
 def test_arguments_in_tags_have_the_types_of_their_schemas() -> None:

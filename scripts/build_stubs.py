@@ -72,7 +72,7 @@ BUILTIN = {"bool", "complex", "float", "int", "list", "object", "str", "tuple"}
 PACKAGES = ("models", "transformers", "sentence_transformers", "trl")  # which import their names at first use
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 # Return types of ops without a named result; all other ops return one tensor.
-RETURNS = dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), "builtins.tuple[Tensor, ...]")
+RETURNS = dict.fromkeys(("chunk", "split", "split_with_sizes", "unbind"), "builtins.tuple[Tensor, ...]")
 RETURNS |= dict.fromkeys(("unique", "unique_consecutive"), "Any")  # one tensor, or several, depending on an argument
 
 

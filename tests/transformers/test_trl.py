@@ -65,7 +65,9 @@ def test_an_adapter_of_the_model_is_its_own_reference(kind: str, tmp_path: Path)
         for each in model.parameters():
             if each.requires_grad:
                 each.add_(0.3)
-    samples, extra, options = trl_cases.PREFERRED, {}, {}
+    samples: Any = trl_cases.PREFERRED
+    extra: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if kind == "GRPO":
         samples, extra = trl_cases.PROMPTS, {"reward_funcs": lambda completions, **_: [float(len(completions))] * 4}
         options = {"beta": 0.1, "num_generations": 4, "per_device_train_batch_size": 4, "max_completion_length": 3}

@@ -86,7 +86,9 @@ EXPORT void tl_chain_f32(const int32_t *program, float *const *const *arrays, co
 void tl_chain_f32(const int32_t *program, float *const *const *arrays, const int64_t *periods, size_t first, size_t last,
                   size_t steps, size_t operands, float *scratch) {
   scratch = (float *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
-  const size_t read = (uintptr_t)*arrays[program[4 * steps - 3]] / sizeof(float); // last; its blocks but one begin at a cache line
+  // Blocks but one of the last result begin at a cache line; a program may end with a result of its own, which has no array.
+  const int32_t result = program[4 * steps - 3];
+  const size_t read = periods[result] == WHOLE ? (uintptr_t)*arrays[result] / sizeof(float) : 0;
   for (size_t at = first, n; at < last; at += n) {
     n = smaller(BLOCK - (read + at) % 16, last - at);
     for (size_t k = 0; k < operands; k++) {

@@ -133,6 +133,18 @@ def test_positions(folders: Folders) -> None:
     both(program)
 
 
+@pytest.mark.parametrize("name", ["BertForTokenClassification", "XLMRobertaXLForTokenClassification"])
+def test_labels_of_padding(name: str, folders: Folders) -> None:
+    """They count, but in the loss of XLM-RoBERTa-XL."""
+
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, name), torch.tensor(IDS)
+        with torch.no_grad():
+            return [model(ids, attention_mask=mask, labels=ids % 2).loss for mask in (None, torch.tensor(LEFT))]
+
+    both(program)
+
+
 def test_encoder_outputs(folders: Folders) -> None:
     def program(tf: Any, torch: Any) -> Any:
         model, ids = load(tf, folders, "T5ForConditionalGeneration"), torch.tensor(IDS)

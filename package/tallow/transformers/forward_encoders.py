@@ -263,6 +263,15 @@ class TokenClassifierForward(LabelledForward):
     output_class = TokenClassifierOutput
 
 
+class UnpaddedTokensForward(TokenClassifierForward):
+    """XLM-RoBERTa-XL, whose loss leaves padding out, whatever its labels are."""
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options) -> Tensor:
+        mask = options.mask
+        hidden = None if mask is None or mask.ndim != 2 else mask.to(labels.device) != 1
+        return losses.cross_entropy(logits, labels if hidden is None else labels.masked_fill(hidden, losses.IGNORED))
+
+
 class ReplacedTokensForward(LabelledForward):
     """Says which tokens were replaced: ELECTRA's discriminator."""
 

@@ -34,6 +34,7 @@ _ENCODERS: dict[str, type] = {
     "ModernBertForMaskedLM": encoders.CountedMaskedLMForward,
     "ForMaskedLM": encoders.MaskedLMForward,
     "ForSequenceClassification": encoders.TextClassifierForward,
+    "XLMRobertaXLForTokenClassification": encoders.UnpaddedTokensForward,
     "ForTokenClassification": encoders.TokenClassifierForward,
     "ForQuestionAnswering": encoders.SpanForward,
     "ForNextSentencePrediction": encoders.NextSentenceForward,

@@ -15,6 +15,7 @@ import torch.distributed as theirs
 import tallow.distributed as ours
 from tallow.distributed import frames
 from tallow.distributed.frames import packed, unpacked
+from tallow.distributed.stores import Table
 from tallow.errors import ArgumentError, ArgumentTypeError
 
 pytestmark = pytest.mark.native
@@ -86,6 +87,15 @@ def test_a_file_of_another_kind_is_no_store(tmp_path: Path) -> None:
     path.write_bytes(b"\0\0\0\1\0\0\0\x09ab")
     with pytest.raises(ours.DistStoreError, match="ends early"):
         ours.FileStore(str(path))
+
+
+def test_appends_do_not_copy_what_is_there() -> None:
+    table = Table()
+    table.apply([b"append", b"k", b"ab"])
+    held = table.values[b"k"]
+    table.apply([b"append", b"k", b"c"])
+    assert table.values[b"k"] is held
+    assert table.apply([b"compare_set", b"k", b"abc", b"d"]) == [b"d"]
 
 
 def test_operations_of_others_are_applied_once_after_a_refused_one(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class FileStore(Store):
         record = packed(operation) if name in CHANGES else b""
         with self._lock, _locked(self._path) as file:
             self._catch_up(file)
-            result = self._table.apply(operation)
+            result = list(map(bytes, self._table.apply(operation)))
             file.write(record)
             self._read = file.tell()
         return result

@@ -19,6 +19,7 @@ __all__ = ["DistStoreError", "HashStore", "PrefixStore", "QueueEmptyError", "Sto
 
 TIMEOUT = timedelta(minutes=5)
 Text = str | bytes
+Value = bytes | bytearray  # the latter if it was appended to
 PAUSES_S = (0.001, 0.02)  # between two looks for a key: the first, and the longest
 
 
@@ -34,27 +35,28 @@ class Table:
     """The values of a store, and its queues."""
 
     def __init__(self) -> None:
-        self.values: dict[bytes, bytes] = {}
+        self.values: dict[bytes, Value] = {}
         self.queues: dict[bytes, deque[bytes]] = {}
 
-    def apply(self, operation: Sequence[bytes]) -> list[bytes]:
+    def apply(self, operation: Sequence[bytes]) -> list[Value]:
         """Return the result of an operation: its name and arguments. Raises: ArgumentError"""
         name, *arguments = operation or (b"",)
         rule = RULES.get(name)
         if rule is None:
             raise ArgumentError(f"a store has no operation {name[:20]!r}")
-        return rule(self, *arguments)
+        found: list[Value] = rule(self, *arguments)
+        return found
 
     def set(self, key: bytes, value: bytes) -> list[bytes]:
         """Set the value of a key."""
         self.values[key] = value
         return []
 
-    def get(self, key: bytes) -> list[bytes]:
+    def get(self, key: bytes) -> list[Value]:
         """Return the value of a key, or nothing."""
         return [self.values[key]] if key in self.values else []
 
-    def add(self, key: bytes, amount: bytes) -> list[bytes]:
+    def add(self, key: bytes, amount: bytes) -> list[Value]:
         """Add to the value of a key, a number in digits, and return the sum.  Raises: ArgumentError for no number"""
         try:
             self.values[key] = b"%d" % (int(self.values.get(key, b"0")) + int(amount))
@@ -64,10 +66,13 @@ class Table:
 
     def append(self, key: bytes, value: bytes) -> list[bytes]:
         """Append to the value of a key."""
-        self.values[key] = self.values.get(key, b"") + value
+        held = self.values.get(key, b"")
+        if not isinstance(held, bytearray):
+            held = self.values[key] = bytearray(held)
+        held += value  # in place: many short appends to a long value take time for what they add
         return []
 
-    def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[bytes]:
+    def compare_set(self, key: bytes, expected: bytes, desired: bytes) -> list[Value]:
         """Set the value of a key if it is the expected one; return the value that the key has then.
 
         A key without a value has an empty one, and the result is the expected value if it stays so.
@@ -106,7 +111,7 @@ class Table:
 
 CHANGES = ("set", "add", "append", "compare_set", "delete_key", "queue_push", "queue_pop")
 READS = ("get", "check", "list_keys", "queue_len")
-RULES: dict[bytes, Callable[..., list[bytes]]] = {name.encode(): getattr(Table, name) for name in (*CHANGES, *READS)}
+RULES: dict[bytes, Callable[..., Any]] = {name.encode(): getattr(Table, name) for name in (*CHANGES, *READS)}
 
 
 class Store:
@@ -251,7 +256,7 @@ class HashStore(Store):
 
     def _apply(self, name: str, *arguments: bytes) -> list[bytes]:
         with self._lock:
-            return self._table.apply([name.encode(), *arguments])
+            return list(map(bytes, self._table.apply([name.encode(), *arguments])))
 
     def clone(self) -> HashStore:
         """Return a store with the same values."""

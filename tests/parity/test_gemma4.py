@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 from safetensors.torch import load_file, save_file
-from support.model_pairs import reference_model, tokens
+from support.model_pairs import GEMMA4, LLAMA_SIZES, reference_model, tokens
 
 import tallow as tl
 from tallow.errors import CheckpointError
@@ -46,6 +47,20 @@ def test_entries_beside_those_of_texts_count(tmp_path: Path) -> None:
     assert (read.tie_word_embeddings, texts["tie_word_embeddings"]) == (False, True)
     with pytest.raises(CheckpointError, match="quantization_config is"):
         Gemma4Config.from_entries(whole | {"quantization_config": {"bits": 4}}, "the file")
+
+
+@pytest.mark.parametrize("sizes", [{}, {"attention_k_eq_v": True, "num_global_key_value_heads": 4}])
+def test_heads_of_one_width(sizes: dict[str, int], tmp_path: Path) -> None:
+    """A file has the sizes of layers that see all positions only where they differ from the others'."""
+    reference = transformers.Gemma4ForCausalLM(
+        transformers.Gemma4TextConfig(**LLAMA_SIZES | GEMMA4 | sizes | {"global_head_dim": GEMMA4["head_dim"]})
+    ).eval()
+    reference.save_pretrained(tmp_path)
+    batch = tokens(20)
+    with torch.no_grad():
+        expected = reference(torch.tensor(batch)).logits.numpy()
+    with tl.no_grad():
+        np.testing.assert_allclose(AutoModel.from_pretrained(tmp_path)(tl.tensor(batch)).numpy(), expected, atol=1e-4)
 
 
 def test_experts_are_refused(tmp_path: Path) -> None:

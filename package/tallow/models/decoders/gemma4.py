@@ -154,8 +154,11 @@ def _is_unread(name: str, layers: tuple[str, ...]) -> bool:
 
 
 def _move_layer_sizes(entries: dict[str, Any]) -> None:
-    """Move the sizes of layers that see all positions from `per_layer_config`, as transformers 5 writes them."""
+    """Move the sizes of layers that see all positions from `per_layer_config`, as transformers 5 writes them: those
+    that are not those of the other layers."""
     each = entries.pop("per_layer_config", None)
+    if isinstance(each, dict):
+        entries["global_head_dim"] = entries.get("head_dim", Gemma4Config.head_dim)
     if isinstance(each, dict) and each and all(isinstance(sizes, dict) for sizes in each.values()):
         first = next(iter(each.values()))
         if any(sizes != first for sizes in each.values()) or not {*first} <= {"head_dim", "num_key_value_heads"}:

@@ -133,6 +133,20 @@ def test_positions(folders: Folders) -> None:
     both(program)
 
 
+WITH_ENCODERS = ("BartForConditionalGeneration", "MBartForConditionalGeneration", "T5ForConditionalGeneration")
+
+
+@pytest.mark.parametrize("name", WITH_ENCODERS)
+@pytest.mark.parametrize("labelled", [False, True])
+def test_fields_of_models_with_an_encoder(name: str, labelled: bool, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        given = {"labels" if labelled else "decoder_input_ids": torch.tensor(IDS)}
+        with torch.no_grad():
+            return list(load(tf, folders, name)(torch.tensor(IDS), **given))
+
+    both(program)
+
+
 @pytest.mark.parametrize("name", ["BertForTokenClassification", "XLMRobertaXLForTokenClassification"])
 def test_labels_of_padding(name: str, folders: Folders) -> None:
     """They count, but in the loss of XLM-RoBERTa-XL."""

@@ -25,6 +25,9 @@ from tallow.transformers.forward_common import Options, check_texts, embeddings,
 from tallow.transformers.generation.whisper import WhisperGenerationMixin
 from tallow.transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 
+# The model types that return no cache beside a loss, as in transformers.
+CACHE_WITHOUT_LABELS = ("bart", "marian", "mbart", "pegasus")
+
 
 class Decoder(NamedTuple):
     """The arguments of `forward` about the decoder."""
@@ -212,6 +215,8 @@ class TextSeq2SeqForward(Seq2SeqForward):
         Raises:  ArgumentError
         """
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        if labels is not None and self.config.model_type in CACHE_WITHOUT_LABELS:
+            use_cache = False
         decoder = Decoder(decoder_input_ids, decoder_attention_mask, decoder_inputs_embeds, past_key_values, use_cache)
         decoder = self._begin(input_ids, decoder, labels)
         if encoder_outputs is None:

@@ -92,7 +92,9 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "NanoChat": DECODER | {"model_type": "nanochat"},
     "Helium": DECODER | {"model_type": "helium", "head_dim": 4},
     "Arcee": DECODER | {"model_type": "arcee"},
-    "Gemma4": DECODER | {"model_type": "gemma4_text", "head_dim": 4, "global_head_dim": 8},
+    "Gemma4": DECODER
+    | {"model_type": "gemma4_text", "head_dim": 4, "global_head_dim": 8}
+    | {"vocab_size_per_layer_input": 20, "hidden_size_per_layer_input": 6},
     "GptOss": DECODER | EXPERTS | {"model_type": "gpt_oss", "head_dim": 4},
     "GPTNeoX": DECODER | {"model_type": "gpt_neox", "rotary_pct": 0.5},
     "OPT": ENCODER | {"model_type": "opt", "ffn_dim": 12, "word_embed_proj_dim": 6},

@@ -132,7 +132,6 @@ class Ministral3Model(LlamaModel):
 
     config_class = Ministral3Config
     layer_class = Ministral3DecoderLayer
-    counts_from_text = True
 
 
 class Ministral3(Llama):

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.small_models import ENTRIES
 
 import tallow as tl
 from tallow import models
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.models.causal_lm import CausalLM
 from tallow.models.decoders import falcon, gpt2, llama
 from tallow.models.decoders.decoder_heads import last_tokens
 
@@ -56,6 +58,27 @@ def test_padding_does_not_change_a_text(name: str, side: slice) -> None:
     text = mask[1].bool()
     alone = model(TOKENS[1][text].unsqueeze(0))[0]
     np.testing.assert_allclose(padded[1][text].detach().numpy(), alone.detach().numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in ENTRIES if issubclass(getattr(models, name), CausalLM)])
+def test_a_padded_cache_continues_each_text(name: str) -> None:
+    """The modules read the beginnings, fused blocks the rest where a model has them; alone the modules read all."""
+    kind: Any = getattr(models, name)
+    tl.manual_seed(0)
+    model = kind(kind.config_class.from_entries(ENTRIES[name], "entries")).eval()
+    with tl.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(tl.randn(*parameter.shape) / parameter.shape[-1] ** 0.5)
+    numbers, vocabulary = np.random.default_rng(0), model.base_model.token_embedding.num_embeddings
+    length = min(10, model.context_length - 2)
+    padding = [0, length - 2, length // 2]
+    tokens = numbers.integers(0, vocabulary, (3, length + 2))
+    cache = model.new_cache(length=length + 2, batch=3, padding=padding)
+    got = [model.last_logits(tokens[:, :length].tolist(), cache)[:, 0]]
+    got += [model.last_logits(tokens[:, i : i + 1].tolist(), cache)[:, 0] for i in (length, length + 1)]
+    with tl.no_grad():
+        alone = [model(tl.tensor(text[None, start:]))[0, -3:] for text, start in zip(tokens, padding, strict=True)]
+    np.testing.assert_allclose(np.stack(got, 1), np.stack([each.numpy() for each in alone]), rtol=1e-3, atol=1e-4)
 
 
 def test_gradients_go_through_padded_texts() -> None:

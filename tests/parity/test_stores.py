@@ -173,6 +173,16 @@ def test_the_process_with_the_values_waits_for_the_others() -> None:
         ours.TCPStore("127.0.0.1", store.port, 1, True)
 
 
+def test_the_port_is_free_after_the_last_store_that_shares_it() -> None:
+    one = ours.TCPStore("127.0.0.1", 0, 1, True, multi_tenant=True)
+    port, other = one.port, ours.TCPStore("127.0.0.1", one.port, 1, True, multi_tenant=True)
+    one.set("k", "v")
+    del one
+    assert other.get("k") == b"v"
+    del other
+    assert not ours.TCPStore("127.0.0.1", port, 1, True).check(["k"])
+
+
 def test_arguments_of_the_wrong_kind() -> None:
     store: Any = ours.HashStore()
     calls: list[Call] = [lambda: store.set("k", 1), lambda: store.add("k", 1.5), lambda: store.set_timeout(3)]

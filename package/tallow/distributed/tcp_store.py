@@ -58,11 +58,9 @@ class TCPStore(Store):
         self.set_timeout(timeout)
         self._host, self._port, self._libuv = host_name, port, use_libuv
         self._lock = threading.Lock()
-        self._server = _server(host_name, port, multi_tenant, master_listen_fd) if is_master else None
-        if self._server is not None:
-            self._port = self._server.server_address[1]
-            if not multi_tenant:
-                weakref.finalize(self, _close, self._server).atexit = False
+        self._owner = _owner(host_name, port, multi_tenant, master_listen_fd) if is_master else None
+        if self._owner is not None:
+            self._port = self._owner.port
         self._socket = _connected(self._host, self._port, timeout)
         weakref.finalize(self, self._socket.close)
         users = self.add(USERS, 1)
@@ -85,7 +83,7 @@ class TCPStore(Store):
         return self._libuv
 
     def __repr__(self) -> str:
-        return f"TCPStore(host={self._host!r}, port={self._port}, is_master={self._server is not None})"
+        return f"TCPStore(host={self._host!r}, port={self._port}, is_master={self._owner is not None})"
 
     def _apply(self, name: str, *arguments: bytes) -> list[bytes]:
         request = packed([name.encode(), *arguments])
@@ -154,22 +152,30 @@ class _Connection(socketserver.BaseRequestHandler):
             self.request.sendall(reply)
 
 
-_shared: weakref.WeakValueDictionary[tuple[str, int], _Server] = weakref.WeakValueDictionary()
+class _Owner:
+    """Keeps a server as long as a store has this object."""
+
+    def __init__(self, server: _Server) -> None:
+        self.port: int = server.server_address[1]
+        weakref.finalize(self, _close, server).atexit = False
 
 
-def _server(host: str, port: int, shared: bool, listen_fd: int | None) -> _Server:
-    """Return a new server, or that of this process with the same address."""
-    server = _shared.get((host, port)) if shared else None
-    if server is None:
+_shared: weakref.WeakValueDictionary[tuple[str, int], _Owner] = weakref.WeakValueDictionary()
+
+
+def _owner(host: str, port: int, shared: bool, listen_fd: int | None) -> _Owner:
+    """Return the owner of a new server, or of that of this process with the same address."""
+    owner = _shared.get((host, port)) if shared else None
+    if owner is None:
         try:
-            server = _Server(host, port, listen_fd)
+            owner = _Owner(_Server(host, port, listen_fd))
         except OSError as error:
             raise DistNetworkError(
                 f"TCPStore: cannot listen at {host}:{port}: {error}", hint="use another port; 0 chooses a free one"
             ) from None
     if shared:
-        _shared[host, server.server_address[1]] = server
-    return server
+        _shared[host, owner.port] = owner
+    return owner
 
 
 def _close(server: _Server) -> None:

@@ -49,8 +49,8 @@ class Inference:
         self.source = written.src
         made: dict[str, Any] = {}
         exec(compile(written.src, f"<tallow quick {type(self._module).__name__}>", "exec"), written.globals, made)
-        forward = made["forward"]
-        return lambda *values: forward(None, *values)
+        forward, module = made["forward"], self._module  # whose modules a changed graph may call
+        return lambda *values: forward(module, *values)
 
     def _value(self, path: str) -> Any:
         """Return what a node reads: a tensor, or a function of a graph."""

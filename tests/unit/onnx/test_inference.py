@@ -232,6 +232,22 @@ def test_constants_with_more_dims_give_the_result_as_many(name: str, shape: tupl
     np.testing.assert_allclose(y.numpy(), expected.numpy(), **CLOSE)
 
 
+def test_a_graph_that_a_program_has_changed_is_quick_too() -> None:
+    model, x = convolution(call("Relu", "c", "y")), tl.randn(1, 3, 4, 4)
+    node = next(node for node in model.graph.nodes if node.target is F.conv2d)
+    node.args = (*node.args[:3], 1, "same", 1)
+    model.add_module("last", nn.Softplus())
+    output = next(node for node in model.graph.nodes if node.op == "output")
+    with model.graph.inserting_before(output):
+        output.args = (model.graph.call_module("last", output.args),)
+    model.recompile()
+    assert calls(model, x)["conv2d"] == 1
+    quick = type(model).quick
+    assert quick is not None
+    with tl.no_grad():
+        np.testing.assert_allclose(quick.run(x).numpy(), by_graph(model, x).numpy(), **CLOSE)
+
+
 def test_a_convolution_that_never_fits_fails_where_it_runs() -> None:
     weights = {"w": np.ones((2, 1, 1, 1), np.float32)}
     model = loaded([call("Conv", "x w", "y", group=3)], [typed("x", "n", 3, "h", "w")], weights)

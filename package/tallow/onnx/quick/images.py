@@ -172,6 +172,10 @@ def _found(node: Node, constants: Constants) -> _Convolution | None:
     held, own = constants.tensor(weight), constants.tensor(bias)
     if held is None or (own is None and bias is not None) or held.dtype is not tl.float32:
         return None
+    if not all(
+        isinstance(each, tuple) for each in (stride, padding, dilation)
+    ):  # in a graph that a program has changed
+        return None
     before = after = padding
     if (pad := amounts_of(x, constants)) is not None and pad[1] == 0.0 and min(pad[0]) >= 0 and not any(pad[0][4:]):
         left, right, top, bottom = (*pad[0], 0, 0, 0, 0)[:4]

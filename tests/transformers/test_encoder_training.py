@@ -185,6 +185,14 @@ def test_steps_equal_a_loop_over_pytorch(kind: str, real: Any, folders: Folders,
         np.testing.assert_allclose(each, values[0], atol=1e-5)
 
 
+def test_a_saved_activation_is_read_by_both(real: Any, folders: Folders, tmp_path: Path) -> None:
+    model = mine.CrossEncoder(folders("BertForSequenceClassification", num_labels=1), activation_fn=tl.nn.Tanh())
+    model.save_pretrained(tmp_path)
+    pairs = list(zip(QUERIES, TEXTS, strict=True))
+    for each in (mine.CrossEncoder(tmp_path), real.CrossEncoder(str(tmp_path), device="cpu")):
+        np.testing.assert_allclose(each.predict(pairs), model.predict(pairs), atol=1e-5)
+
+
 def test_an_encoder_gets_a_head(folders: Folders, tmp_path: Path) -> None:
     path = folders("RobertaModel", **WITHOUT_DROPOUT)
     model = mine.CrossEncoder(path, num_labels=2)

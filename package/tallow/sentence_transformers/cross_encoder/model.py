@@ -171,9 +171,12 @@ class CrossEncoder(Module):
         entries, labels = read_entries(folder / CONFIG), classifier.labels
         names: dict[str, Any] = {"id2label": {str(i): label for i, label in enumerate(labels)}}
         names |= {"label2id": {label: i for i, label in enumerate(labels)}}
-        write_json(folder / CONFIG, entries | names | {"architectures": [architecture_of(self.model, entries)]})
+        names |= {"architectures": [architecture_of(self.model, entries)]}
         kind = type(self.activation_fn).__name__
         activation = f"torch.nn.modules.{'linear' if kind == 'Identity' else 'activation'}.{kind}"
+        # Where sentence-transformers looks for it in a folder without modules.json.
+        names |= {"sentence_transformers": {"activation_fn": activation}}
+        write_json(folder / CONFIG, entries | names)
         write_json(folder / PROMPTS, {"model_type": "CrossEncoder", "activation_fn": activation, "prompts": {}})
 
     save = save_pretrained

@@ -191,6 +191,7 @@ def test_packed_rows_hold_each_sample_once() -> None:
         ("GRPO", trl_cases.PROMPTS, {"reward_funcs": len, "num_generations": 3}, "no multiple of num_generations=3"),
         ("GRPO", trl_cases.TEXTS, {"reward_funcs": len, "num_generations": 2}, "no 'prompt'"),
         ("Reward", [{"chosen": "a"}], {}, "no 'rejected'"),
+        ("SFT", [{**trl_cases.CHATS[0], "tools": "[{"}], {}, "is not JSON"),
         ("SFT", [{"text": None}], {}, "a text of a sample is a NoneType"),
         ("SFT", [{"prompt": "a", "completion": 5}], {}, "a prompt is a str, and its answer a int"),
         ("SFT", [{"input_ids": [1, 2, 3], "labels": [1]}], {}, "3 input_ids and 1 labels"),

@@ -124,9 +124,15 @@ class Encoder:
         return text if text.endswith(end) else text + end
 
     def chat(self, messages: list[Any], sample: Mapping[str, Any], **options: Any) -> Mapping[str, list[int]]:
-        """Return the ids of a conversation, with the tools and the template's variables of its sample."""
+        """Return the ids of a conversation, with the tools and the template's variables of its sample.
+
+        Raises:  ArgumentError for tools that are no JSON; TokenizerError for what the template cannot write
+        """
         tools = sample.get("tools")
-        variables = {"tools": json.loads(tools) if isinstance(tools, str) else tools}
+        try:
+            variables = {"tools": json.loads(tools) if isinstance(tools, str) else tools}
+        except (ValueError, RecursionError) as error:
+            raise ArgumentError(f"tools={tools!r:.80} is not JSON", hint="pass a list of tools, or its JSON") from error
         variables |= sample.get("chat_template_kwargs") or {}
         found: Mapping[str, list[int]] = self.tokenizer.apply_chat_template(
             messages, tokenize=True, return_dict=True, **variables, **options

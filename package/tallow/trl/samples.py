@@ -84,12 +84,14 @@ def _part(example: Mapping[str, Any], name: str) -> Any:
 
 def after(prompt: Any, answer: Any) -> Any:
     """Return an answer after its prompt.  Raises: ArgumentError unless both are texts, or both messages"""
-    if not isinstance(prompt, str | list) or type(prompt) is not type(answer):
-        raise ArgumentError(
-            f"a prompt is a {type(prompt).__name__}, and its answer a {type(answer).__name__}",
-            hint="pass texts for both, or lists of messages",
-        )
-    return prompt + answer
+    if isinstance(prompt, str) and isinstance(answer, str):
+        return prompt + answer
+    if isinstance(prompt, list) and isinstance(answer, list):
+        return prompt + answer
+    raise ArgumentError(
+        f"a prompt is a {type(prompt).__name__}, and its answer a {type(answer).__name__}",
+        hint="pass texts for both, or lists of messages",
+    )
 
 
 class Answer(NamedTuple):

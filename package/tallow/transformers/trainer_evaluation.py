@@ -52,7 +52,8 @@ def batch_samples(dataloader: Any, inputs: Any, before: int) -> int | None:
 
     Args:    before: the number of samples of the batches before
     """
-    size, sampler = getattr(dataloader, "batch_size", None), getattr(dataloader, "sampler", None)
+    size: int | None = getattr(dataloader, "batch_size", None)
+    sampler: Any = getattr(dataloader, "sampler", None)
     return find_batch_size(inputs) if size is None or not has_length(sampler) else min(size, len(sampler) - before)
 
 

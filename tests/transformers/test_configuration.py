@@ -134,6 +134,30 @@ def test_own_configs_are_registered(tmp_path: Path) -> None:
     both(program)
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        {"model_type": "bert", "id2label": {"first": "a"}},
+        {"model_type": "bert", "num_labels": "two"},
+        {"model_type": "llama", "num_attention_heads": 0},
+        {"model_type": "llama", "rope_scaling": 8},
+        {"model_type": "clip", "text_config": 1},
+    ],
+    ids=str,
+)
+def test_entries_of_another_type_are_damage(entries: dict[str, Any], tmp_path: Path) -> None:
+    import tallow.transformers
+
+    (tmp_path / "config.json").write_text(json.dumps(entries))
+    with pytest.raises(CheckpointError, match=f"config of {tmp_path}: "):
+        tallow.transformers.AutoConfig.from_pretrained(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:.*rope_scaling:FutureWarning")
+def test_the_older_name_of_rotary_settings_may_be_set() -> None:
+    both(lambda tf, torch: tf.BertConfig(rope_scaling=None).rope_scaling)
+
+
 def test_unknown_models_name_the_way(tmp_path: Path) -> None:
     import tallow.transformers
 

@@ -136,7 +136,7 @@ def test_programs_import_optimum_by_its_name(tmp_path: Path) -> None:
 )
 def test_entries_that_are_no_settings_are_refused_at_once(entries: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(entries)
-    with pytest.raises(CheckpointError, match=r"config\.json: "):
+    with pytest.raises(CheckpointError, match="config of "):
         any_config(tmp_path)
 
 

@@ -6,7 +6,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tallow.errors import CheckpointError, TallowError
 from tallow.io.model_folder import has_weights
 from tallow.models.config import CONFIG, read_entries
 from tallow.transformers.configuration import AutoConfig, PreTrainedConfig
@@ -29,14 +28,10 @@ def any_config(folder: str | PathLike[str]) -> Any:
 
     Raises:  CheckpointError
     """
-    path = Path(folder) / CONFIG
-    entries = read_entries(path)
+    entries = read_entries(Path(folder) / CONFIG)
     model_type = str(entries.get("model_type", ""))
     if model_type in DEFAULTS:
         return AutoConfig.from_pretrained(Path(folder))
-    try:
-        made = PreTrainedConfig(**entries)
-    except (TallowError, TypeError, ValueError) as error:  # entries that are no settings, or of another type
-        raise CheckpointError(f"{path}: {error!s:.200}") from error
-    made.model_type = model_type  # type: ignore[misc]  # of this object alone
+    made = PreTrainedConfig.from_dict({**entries, "_name_or_path": str(folder)})
+    made.model_type = model_type  # of this object alone
     return made

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from tallow import dtypes
-from tallow.errors import ArgumentError, CheckpointError, MissingNameError
+from tallow.errors import ArgumentError, CheckpointError, MissingNameError, TallowError
 from tallow.hub import local_settings
 from tallow.models.config import CONFIG, MAX_LABELS, read_entries, write_entries
 from tallow.transformers.configuration_defaults import BASE, DEFAULTS, NAMES
@@ -125,6 +125,10 @@ class PreTrainedConfig:
         """The rotary settings, under their older name."""
         return self.rope_parameters
 
+    @rope_scaling.setter
+    def rope_scaling(self, value: Any) -> None:
+        self.rope_parameters = value
+
     @property
     def name_or_path(self) -> str:
         """The folder or repository of the config."""
@@ -176,8 +180,14 @@ class PreTrainedConfig:
         """Return the config of entries; `kwargs` override them.
 
         Args:    return_unused_kwargs: return also the arguments that are no entries of the config
+        Raises:  CheckpointError for entries that are no settings, or of another type than theirs
         """
-        config = cls(**config_dict)
+        try:
+            config = cls(**config_dict)
+        except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            source = config_dict.get("_name_or_path") or cls.__name__
+            hint = None if isinstance(error, TallowError) else "see its config.json"
+            raise CheckpointError(f"config of {source!s:.200}: {error!s:.200}", hint) from error
         unused = {}
         for name, value in kwargs.items():
             if hasattr(config, name) or name in ("num_labels", "torch_dtype"):
@@ -189,7 +199,8 @@ class PreTrainedConfig:
     @classmethod
     def from_json_file(cls, json_file: str | Path) -> Self:
         """Read a file.  Raises: CheckpointError"""
-        return cls(**read_entries(json_file))
+        made: Self = cls.from_dict(read_entries(json_file))
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings, as values of JSON."""

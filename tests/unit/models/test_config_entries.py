@@ -181,7 +181,7 @@ def test_the_hint_for_quantised_weights() -> None:
 
 
 ODD: tuple[Any, ...] = (
-    *(5, -1, 0, 1.5, float("inf"), 10**30, "x", "", True, False, [], [1], ["x"], [[1]], [None], {}, {"a": 1}),
+    *(5, -1, 0, 1.5, float("inf"), 10**30, 10**400, "x", "", True, False, [], [1], ["x"], [[1]], [None], {}, {"a": 1}),
     *({"rope_type": 5}, {"type": [1]}, {"factor": "x", "type": "linear"}, {"full_attention": 5}),
 )
 OTHER_NAMES = (

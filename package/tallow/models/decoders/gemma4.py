@@ -95,11 +95,10 @@ class Gemma4Config(LocalRotaryConfig):
         super().__post_init__()
         self.require("global_head_dim", "an even integer", lambda value: value % 2 == 0)
         self.require("final_logit_softcapping", "a positive number", lambda value: value is None or value > 0)
-        owned = {self.is_sliding(layer) for layer in range(self.owners)}
         self.require(
             "num_kv_shared_layers",
             "so few that a layer of each kind has keys of its own",
-            lambda _: owned >= {self.is_sliding(layer) for layer in range(self.owners, self.num_hidden_layers)},
+            lambda _: self._kinds(0, self.owners) >= self._kinds(self.owners, self.num_hidden_layers),
         )
 
     @classmethod
@@ -125,6 +124,12 @@ class Gemma4Config(LocalRotaryConfig):
     def owners(self) -> int:
         """The number of first layers that have keys and values of their own."""
         return max(0, self.num_hidden_layers - self.num_kv_shared_layers)
+
+    def _kinds(self, start: int, end: int) -> set[bool]:
+        """Return whether layers of a range slide. Without layer_types six in a row have all kinds: the number of layers
+        in a file takes no time before it is checked."""
+        last = end if self.layer_types is not None else min(end, start + 6)
+        return {self.is_sliding(layer) for layer in range(start, last)}
 
     def slides(self, layer: int) -> bool:
         return (layer + 1) % 6 != 0 and layer + 1 < self.num_hidden_layers

@@ -40,6 +40,7 @@ WITHOUT_TENSORS = (
     "local_attention",
     "every_n_layers",
     "full_attention_interval",
+    "no_rope_layer_interval",
     "num_global_key_value_heads",  # which a model without attention_k_eq_v does not read
     "max_distance",
 )  # in names of fields

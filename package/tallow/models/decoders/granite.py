@@ -93,11 +93,12 @@ class GraniteMoeHybridConfig(GraniteConfig):
         position_embedding_type: "rope", or None for queries and keys that do not rotate.
     """
 
+    intermediate_size: int = 1  # of experts, which the model has not
     shared_intermediate_size: int = 1024
     position_embedding_type: str | None = None
 
     model_types: ClassVar[tuple[str, ...]] = ("granitemoehybrid",)
-    unread: ClassVar[frozenset[str]] = LlamaConfig.unread | {"mlp_bias", "head_dim"}
+    unread: ClassVar[frozenset[str]] = LlamaConfig.unread | {"mlp_bias", "head_dim", "intermediate_size"}
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **GraniteConfig.computed,
         "num_local_experts": (0,),

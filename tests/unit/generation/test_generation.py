@@ -216,7 +216,7 @@ def test_numpy_integers_are_accepted() -> None:
         {"eta_cutoff": -0.1},
         {"top_h": 0.0},
         *({name: value} for name in SAMPLER for value in ("1", True, [1], 1j)),
-        *({name: None} for name in SAMPLER if name not in ("top_k", "top_h", "seed")),
+        *({name: None} for name in SAMPLER if name not in ("top_k", "top_h", "top_n_sigma", "seed")),
         {"top_k": 1.5},
         {"top_k": np.float32(2)},
         {"seed": 1.5},

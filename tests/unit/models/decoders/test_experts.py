@@ -127,7 +127,8 @@ def test_experts_are_quantised_and_routers_are_not(name: str) -> None:
         assert isinstance(part.gate, Router)
         layers = [getattr(expert, name) for expert in part.experts for name in expert.names]
         assert all(isinstance(layer, BlockLinear) for layer in layers)
-    np.testing.assert_allclose(output(model), expected, atol=0.02 * np.abs(expected).max())
+    # Rounding to 8 bits; a state adds up that of all tokens before.
+    np.testing.assert_allclose(output(model), expected, atol=0.03 * np.abs(expected).max())
 
 
 def test_only_chosen_experts_are_read() -> None:

@@ -12,10 +12,12 @@ FILES = {path.relative_to(SOURCES).as_posix(): path for path in sorted(SOURCES.r
 VECTORS = "runtime/vec.h"
 # The inner loops of products: they choose tiles by the registers of a processor, or multiply bytes by its instructions.
 PRODUCT_CORES = {
+    "convolution/channels_last_f32.c": "the size of a tile",
     "product/matmul_f32.c": "which products are small",
     "product/panels.h": "the width of a panel",
     "product/product.c": "the size of a tile",
     "quantized/column_tile.h": "the size of a tile",
+    "quantized/integer_product.c": "the size of a tile, and products of bytes",
     "quantized/interleaved.h": "conversions of halves, and products of bytes",
     "quantized/interleaved_linear.h": "the size of a tile",
     "quantized/quantized.h": "products of bytes",

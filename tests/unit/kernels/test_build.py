@@ -110,7 +110,7 @@ from tallow.kernels.bindings.matmul import matmul
 from tallow.kernels.blocks.affine import Affine
 from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.kernels.blocks.image_convolution import ImageConvolution
-from tallow.kernels.quantized.integer_matrix import IntegerMatrix
+from tallow.kernels.quantized.integer_product import IntegerMatrix
 from tallow.kernels.bindings.quantized_linear import FORMATS
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.kernels.quantized.gguf_blocks import FORMATS as LAYOUTS

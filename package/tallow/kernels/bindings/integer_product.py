@@ -8,7 +8,7 @@ from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
 from tallow.kernels.bindings.threads import by_range
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
-from tallow.kernels.quantized.integer_matrix import IntegerMatrix, check_call
+from tallow.kernels.quantized.integer_product import IntegerMatrix, check_call
 from tallow.kernels.table import kernel
 
 _product = function("tl_integer_product", None, *[POINTER] * 6, *[SIZE] * 4)
@@ -52,7 +52,7 @@ def bytes_and_weights(x: Array, matrix: IntegerMatrix, zero: int, factor: Array 
 def integer_product(
     x: Array, matrix: IntegerMatrix, zero: int, factor: Array | None = None, shift: Array | None = None
 ) -> Array:
-    """Compute tallow.kernels.quantized.integer_matrix.integer_product."""
+    """Compute tallow.kernels.quantized.integer_product.integer_product."""
     check_call(x, matrix, factor, shift)
     packed, (k, n) = _packed(matrix), matrix.codes.shape
     rows = x.size // k
@@ -78,7 +78,7 @@ def float32_values(x: Array, scale: float, zero: int) -> bool:
 
 @kernel("quantize_u8", BACKEND, accepts=float32_values)
 def quantize_u8(x: Array, scale: float, zero: int) -> Array:
-    """Compute tallow.kernels.quantized.integer_matrix.quantize_u8."""
+    """Compute tallow.kernels.quantized.integer_product.quantize_u8."""
     x = contiguous(x)
     y = np.empty(x.shape, np.uint8)
     _quantize(address(y), address(x), x.size, float(zero), float(scale))

@@ -16,7 +16,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.kernels import run
-from tallow.kernels.quantized.integer_matrix import IntegerMatrix
+from tallow.kernels.quantized.integer_product import IntegerMatrix
 from tallow.onnx.operators.quantization import dynamic_quantize_linear, matmul_integer, shifted
 from tallow.onnx.passes.matching import dtype_of, shape_of
 from tallow.onnx.quick.constants import Constants

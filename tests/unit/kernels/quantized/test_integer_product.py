@@ -11,7 +11,7 @@ from support.kernel_choice import using
 
 from tallow import kernels
 from tallow.errors import ShapeError
-from tallow.kernels.quantized.integer_matrix import IntegerMatrix
+from tallow.kernels.quantized.integer_product import IntegerMatrix
 
 RNG = np.random.default_rng(4)
 SIZES = [(1, 1, 1), (1, 8, 5), (5, 3, 40), (13, 12, 33), (20, 70, 64), (3, 5000, 17)]

@@ -128,7 +128,8 @@ def test_libraries_for_macos_run_on_what_the_tag_says(
     import build_kernels
 
     (tmp_path / "sources").mkdir()
-    monkeypatch.setattr(build_kernels, "PRODUCTS", ("*.c",))
+    for sources in ("PRODUCTS", "DOTS"):
+        monkeypatch.setattr(build_kernels, sources, ("*.c",))
     (tmp_path / "sources" / "one.c").write_text('__attribute__((visibility("default"))) int one(void) { return 1; }\n')
     monkeypatch.setattr(build_kernels, "SOURCES", tmp_path / "sources")
     monkeypatch.setattr(platform, "system", lambda: "Darwin")

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from tallow.core.apply import apply
 from tallow.core.creation import arange, empty
 from tallow.core.factories import creates
@@ -430,7 +432,7 @@ def fake_quantize_per_tensor_affine(
 
     The gradient passes unchanged where the integer is in their range, and is 0 elsewhere.
     """
-    if not isinstance(zero_point, int | Tensor):
+    if not isinstance(zero_point, int | np.integer | Tensor):
         raise ArgumentTypeError(
             f"fake_quantize_per_tensor_affine: zero_point must be an int or a tensor, not {type(zero_point).__name__}"
         )

@@ -83,8 +83,8 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
         ("missing", "model.layers.2.mlp.up_proj.weight"),
     ),
     "unknown architecture": (
-        lambda folder: edit(folder / "config.json", architectures=["MambaForCausalLM"], model_type="mamba"),
-        ("config.json: tallow does not support MambaForCausalLM",),
+        lambda folder: edit(folder / "config.json", architectures=["RwkvForCausalLM"], model_type="rwkv"),
+        ("config.json: tallow does not support RwkvForCausalLM",),
     ),
     "setting that is not computed": (
         lambda folder: edit(folder / "config.json", hidden_act="prelu"),

@@ -306,7 +306,7 @@ def test_halves_take_half_the_memory(tmp_path: Path) -> None:
     assert {parameter.dtype for parameter in model.parameters()} == {tl.bfloat16}
 
 
-@pytest.mark.parametrize("architecture", ["mamba", "clip"])
+@pytest.mark.parametrize("architecture", ["rwkv6", "clip"])
 def test_another_architecture(architecture: str, tmp_path: Path) -> None:
     writer = gguf.GGUFWriter(tmp_path / "model.gguf", architecture)
     writer.write_header_to_file()

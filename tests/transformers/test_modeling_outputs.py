@@ -13,7 +13,9 @@ from tests.transformers.both import both
 import tallow.transformers.modeling_outputs as ours
 from tallow.errors import ArgumentError
 
-KINDS = [name for name, value in vars(ours).items() if dataclasses.is_dataclass(value)]
+# Results of Optimum's models, for which transformers has only a class of each family, such as DETR's.
+OF_FAMILIES = {"ObjectDetectionOutput", "ImageSegmentationOutput"}
+KINDS = [name for name, value in vars(ours).items() if dataclasses.is_dataclass(value) and name not in OF_FAMILIES]
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -49,12 +49,12 @@ def output_of(source: str, folder: Path, *launcher: str) -> str:
 
 
 def save_qwen3(folder: Path) -> None:
-    """Save a small Qwen3 with random weights and a tokenizer of bytes."""
+    """Save a small Qwen3 with random weights and a tokenizer of bytes, which pads."""
     transformers = pytest.importorskip("transformers")
     entries = ENTRIES["Qwen3"] | {"vocab_size": 300, "max_position_embeddings": 512, "eos_token_id": 1}
     config = transformers.Qwen3Config(**entries)
     transformers.Qwen3ForCausalLM(config).save_pretrained(folder)
-    save_tokenizer(folder)
+    save_tokenizer(folder, pad_token="<s>")
 
 
 def save_images(folder: Path) -> None:
@@ -76,7 +76,7 @@ def save_t5(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
     entries = ENTRIES["T5ForConditionalGeneration"] | {"vocab_size": 300, "decoder_start_token_id": 0}
     transformers.T5ForConditionalGeneration(transformers.T5Config(**entries)).save_pretrained(folder)
-    save_tokenizer(folder)
+    save_tokenizer(folder, pad_token="<s>")
 
 
 def save_speech(path: Path) -> None:

@@ -84,8 +84,8 @@ SPECIAL = ["<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|start_header_id|>", "
 SPECIAL += ["<start_of_turn>", "<end_of_turn>"]
 
 
-def save_tokenizer(folder: Path, chat_template: Any = CHATML, vocab_size: int = 300) -> None:
-    """Train a byte-level tokenizer and save it as transformers does."""
+def save_tokenizer(folder: Path, chat_template: Any = CHATML, vocab_size: int = 300, **tokens: str) -> None:
+    """Train a byte-level tokenizer and save it as transformers does; `tokens` are more, as pad_token."""
     import tokenizers
     import transformers
 
@@ -99,6 +99,6 @@ def save_tokenizer(folder: Path, chat_template: Any = CHATML, vocab_size: int = 
         show_progress=False,
     )
     tokenizer.train_from_iterator(["once upon a time there was a cat, and the cat sat on the mat"] * 3, trainer)
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>")
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", **tokens)
     fast.chat_template = chat_template
     fast.save_pretrained(folder)

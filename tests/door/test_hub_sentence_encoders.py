@@ -28,7 +28,6 @@ VOCABULARY = 60_000  # more than the ids of most added tokens
 REFUSED = {
     "Griffin-McCauley/lodestone-base-4096-v1:": "alibi_starting_size",  # code of its own
     "Revanth-shivakumar/LLM-Chatbot:": "JinaBertModel",  # code of its own
-    "joachim-querule/NLP:": "MPNetModel",  # tallow lacks the model
 }
 # Where the collection lacks the file of a Dense module: that of hkunlp/instructor-large.
 DENSE = {"bias": False, "activation_function": "torch.nn.modules.linear.Identity"}

@@ -367,7 +367,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Path], None], list[str], str]] = {
         "opus-mt-en-es",
         without(),
         ["embed", "a"],
-        r"FOLDER/config\.json: MarianMTModel does not compute embeddings of texts; choose a BERT",
+        r"FOLDER/config\.json: MarianMTModel does not compute embeddings of texts; choose an encoder of texts",
     ),
 }
 
@@ -388,6 +388,6 @@ def test_errors_in_one_line(mistake: str, folders: Folders, tmp_path: Path, caps
 
 
 def test_a_ranker_that_is_none(folders: Folders) -> None:
-    message = "BertForMaskedLM does not classify texts\n.*choose a BERT"
+    message = "BertForMaskedLM does not classify texts\n.*choose an encoder of texts"
     with pytest.raises(TallowError, match=message), served("--rerank", str(folders("bert-base-uncased"))):
         raise AssertionError("a model for masks ranks texts")

@@ -235,10 +235,10 @@ class Uncached(KVCache):
     """The padding of texts that are read at once, with the interface of a KVCache. It stores nothing, so that keys and
     values can be part of an autograd graph.
 
-    Args:    padding: the number of padding positions on the left of each row
+    Args:    padding: the number of padding positions on the left of each row; None for none
     """
 
-    def __init__(self, batch: int, padding: Sequence[int]) -> None:
+    def __init__(self, batch: int, padding: Sequence[int] | None) -> None:
         super().__init__(0, batch, 0, 0, 0, padding=padding)
 
     def append(self, layer: int, k_BGTK: Tensor, v_BGTK: Tensor) -> tuple[Tensor, Tensor]:

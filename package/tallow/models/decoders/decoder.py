@@ -133,7 +133,7 @@ class BothSides(Uncached):
     """
 
     def __init__(self, tokens_BT: Tensor, attention_mask: Tensor | None) -> None:
-        super().__init__(len(tokens_BT), [0] * len(tokens_BT))
+        super().__init__(tokens_BT.shape[0], None)
         self._tokens_BT = tokens_BT
         self._keys = None if attention_mask is None else key_mask(attention_mask)
 

@@ -106,6 +106,8 @@ def _with_tokenizer(sizes: dict[str, Any], tokenizer: Any) -> dict[str, Any]:
     if "d_model" in sizes:
         own["decoder_start_token_id"] = own["pad_token_id"]
         own |= {name: own["eos_token_id"] for name in ("forced_eos_token_id",) if name in sizes}
+    if "vocab_size_per_layer_input" in sizes:  # a second table of all tokens
+        own["vocab_size_per_layer_input"] = own["vocab_size"]
     return sizes | own
 
 

@@ -33,6 +33,7 @@ RENAMED = {
         "intermediate.dense": "mlp.fc1",
         "output.dense": "mlp.fc2",
     },
+    "lfm2_moe": {".mlp.": ".feed_forward."},
     "dinov2": {**_ATTENTION, "mlp.weights_out": "mlp.down_proj"},
 }
 HALVES = ("mlp.weights_in.", ("mlp.gate_proj.", "mlp.up_proj."))  # of DINOv2: two tensors in transformers

@@ -20,6 +20,8 @@ SOUND = np.random.default_rng(1).normal(size=(2, 80, 100)).astype(np.float32)
 IDS = np.arange(5, 17).reshape(2, 6)
 # A name of older versions, and classes whose folders the real package does not write.
 ELSEWHERE = {"RWForCausalLM", "T5WithLMHeadModel"}
+# A model of texts and images, for which there are no small sizes.
+ELSEWHERE |= {"Qwen3_5ForConditionalGeneration"}
 WITHOUT_DECODER = {
     "MT5EncoderModel",
     "UMT5EncoderModel",
@@ -72,7 +74,8 @@ def test_results(name: str, folders: Folders) -> None:
             plain = model(**inputs, return_dict=False)
         return [entries(result), plain[0], model.training]
 
-    both(program)
+    # The pooler of MobileBERT reads states far larger than 1, with what rounding left of them.
+    both(program, tol=3e-4 if name.startswith("MobileBert") else 1e-4)
 
 
 @pytest.mark.parametrize("name", ["BartForSequenceClassification", "T5ForSequenceClassification"])

@@ -58,6 +58,10 @@ class Inputs(NamedTuple):
     use_cache: bool | None
 
 
+# The models whose hidden states are the outputs of the layers and of the norm, without the embeddings.
+OUTPUTS_OF_LAYERS = ("mamba", "mamba2")
+
+
 class DecoderForward:
     """The base of the models of a decoder."""
 
@@ -97,7 +101,10 @@ class DecoderForward:
                 stack.callback(note.remove)
             result = self._run(ids, inputs.mask, memory)
         final = last[0] if last else first_tensor(result)
-        return Encoded(result, captured.hidden_states(final), captured.attentions()), past
+        hidden = captured.hidden_states(final)
+        if hidden and captured.last is not None and self.config.model_type in OUTPUTS_OF_LAYERS:
+            hidden = (*hidden[1:-1], captured.last, final)
+        return Encoded(result, hidden, captured.attentions()), past
 
     def _run(self, ids: Tensor, mask: Tensor | None, memory: KVCache | None) -> Any:
         if memory is None:

@@ -198,7 +198,7 @@ class DPOTrainer(MethodTrainer):
             tau=args.discopop_tau,
         )
         weights = args.loss_weights or [1.0] * len(args.loss_type)
-        factor = self._pair_weights(model, batch, scores) if args.use_weighting else 1.0
+        factor = self._pair_weights(scores) if args.use_weighting else 1.0
         losses = [(LOSSES[name](pairs) * factor).mean() for name in args.loss_type]
         loss: Tensor = sum((each * weight for each, weight in zip(losses, weights, strict=True)), start=tensor(0.0))
         self.note(scores.metrics())
@@ -207,11 +207,10 @@ class DPOTrainer(MethodTrainer):
         self.note_tokens(batch["attention_mask"].sum().item())
         return loss
 
-    def _pair_weights(self, model: Module, batch: dict[str, Tensor], scores: PairScores) -> Tensor:
+    def _pair_weights(self, scores: PairScores) -> Tensor:
         """Return the weights of pairs (B,) by eq. 2 of arXiv:2406.11827."""
         with no_grad():
-            logits = model(batch["input_ids"], attention_mask=batch["attention_mask"], use_cache=False).logits
-            whole = logits[:, :-1].float().log_softmax(dim=-1)
+            whole = scores.tokens.logits.log_softmax(dim=-1)
             aligned = (scores.tokens.log_probs - (2 * whole).logsumexp(dim=-1)) * scores.tokens.mask
             mean = aligned.sum(dim=1) / scores.lengths().clamp(min=1)
             chosen, rejected = mean.exp().chunk(2)

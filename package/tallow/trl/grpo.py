@@ -293,6 +293,8 @@ class GRPOTrainer(MethodTrainer):
         if args.importance_sampling_level == "sequence":
             log_ratio = ((log_ratio * mask).sum(-1) / mask.sum(-1).clamp(min=1)).unsqueeze(-1)
         high = args.epsilon if args.epsilon_high is None else args.epsilon_high
+        with nullcontext() if args.entropy_coef else no_grad():
+            entropy = scores.entropy()
         step = Step(
             log_probs,
             log_ratio.exp(),
@@ -305,7 +307,7 @@ class GRPOTrainer(MethodTrainer):
         loss = TOKEN_LOSSES[args.loss_type](step)
         counted = mask
         if args.top_entropy_quantile < 1:
-            counted = self._uncertain(scores.entropy, mask)
+            counted = self._uncertain(entropy, mask)
             loss = loss * counted
         if args.beta:
             apart = batch["reference"] - log_probs
@@ -319,8 +321,10 @@ class GRPOTrainer(MethodTrainer):
         total = MEANS[args.loss_type](loss, mask, sizes)
         if args.entropy_coef:
             self.note({"policy_loss": (total * accumulated).item(), "entropy_coef": args.entropy_coef})
-            total = total - args.entropy_coef * self._entropy(model, batch, counted) / accumulated
-        self._note_ratios(step, scores, mask)
+            bonus = (entropy * counted).sum() / counted.sum().clamp(min=1)
+            total = total - args.entropy_coef * bonus / accumulated
+        self.note({"entropy": _mean(entropy, mask)})
+        self._note_ratios(step, mask)
         return total
 
     def _uncertain(self, entropy: Tensor, mask: Tensor) -> Tensor:
@@ -330,17 +334,7 @@ class GRPOTrainer(MethodTrainer):
             return mask
         return mask * entropy.ge(values.quantile(1 - self.args.top_entropy_quantile)).float()
 
-    def _entropy(self, model: Module, batch: dict[str, Any], mask: Tensor) -> Tensor:
-        """Return the mean entropy of the tokens of a mask, with a gradient."""
-        kept = mask.shape[1]
-        logits = model(
-            batch["input_ids"], attention_mask=batch["attention_mask"], logits_to_keep=kept + 1, use_cache=False
-        ).logits
-        whole = (logits[:, :-1].float() / self.args.temperature).log_softmax(dim=-1)
-        return (-(whole.exp() * whole).sum(dim=-1) * mask).sum() / mask.sum().clamp(min=1)
-
-    def _note_ratios(self, step: Step, scores: TokenScores, mask: Tensor) -> None:
-        self.note({"entropy": _mean(scores.entropy, mask)})
+    def _note_ratios(self, step: Step, mask: Tensor) -> None:
         ratio, better = step.ratio.detach(), step.advantages.gt(0).float()
         if step.most is not None:
             ratio = ratio.clamp(max=step.most)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
+from tallow.tape.modes import no_grad
 from tallow.trl.log_probs import IGNORED, TokenScores, padded, token_scores
 from tallow.trl.samples import Answer, Encoder, Sample, extract_prompt
 
@@ -56,14 +57,13 @@ class PairScores(NamedTuple):
 
     def metrics(self) -> dict[str, float]:
         """Return the means that trainers log of the answers."""
-        scores = self.tokens
-        parts = zip(ANSWERS, scores.mean_logits.chunk(2), scores.mask.chunk(2), scores.is_top1.chunk(2), strict=True)
-        found = {"entropy": scores.mean(scores.entropy)}
-        for name, logits, mask, is_top1 in parts:
-            count = mask.sum().item()
-            found[f"logits/{name}"] = (logits * mask).sum().item() / count if count else 0.0
-            if name == "chosen":
-                found["mean_token_accuracy"] = (is_top1 * mask).sum().item() / count if count else 0.0
+        with no_grad():
+            found = {"entropy": self.tokens.mean(self.tokens.entropy())}
+            parts = zip(*(each.chunk(2) for each in self.tokens), strict=True)
+            for name, part in zip(ANSWERS, map(TokenScores._make, parts), strict=True):
+                found[f"logits/{name}"] = part.mean(part.logits.mean(dim=-1))
+                if name == "chosen":
+                    found["mean_token_accuracy"] = part.mean(part.is_top1())
         return found
 
 

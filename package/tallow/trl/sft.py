@@ -13,6 +13,7 @@ from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn.module import Module
+from tallow.tape.modes import no_grad
 from tallow.trl.base import Encoded, MethodConfig, MethodTrainer
 from tallow.trl.log_probs import IGNORED, padded, token_scores
 from tallow.trl.packing import STRATEGIES, pack_dataset
@@ -241,7 +242,8 @@ class SFTTrainer(MethodTrainer):
         losses = -scores.log_probs
         if self.args.loss_type == "dft":
             losses = losses * scores.log_probs.exp().detach()
-        self.note({"entropy": scores.mean(scores.entropy), "mean_token_accuracy": scores.mean(scores.is_top1)})
+        with no_grad():
+            self.note({"entropy": scores.mean(scores.entropy()), "mean_token_accuracy": scores.mean(scores.is_top1())})
         mask = batch.get("attention_mask")
         self.note_tokens(batch["input_ids"].numel() if mask is None else mask.sum().item())
         return losses.sum() / scores.mask.sum().clamp(min=1)

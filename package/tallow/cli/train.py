@@ -249,11 +249,18 @@ def _train_samples(method: samples.Method, arguments: argparse.Namespace, adapte
     path = local_model(arguments.model)
     if path.is_file() and adapter is None:
         raise _frozen(path)
-    default_rate = TUNING_RATE if adapter is None else ADAPTER_RATE
+    rate, warmup = _schedule(arguments, adapts=adapter is not None)
     with made_folder(arguments.out):
-        stop = train_samples.train(method, path, arguments, adapter, default_rate)
+        stop = train_samples.train(method, path, arguments, adapter, rate, warmup)
     report(f"{arguments.out} has the {'model' if adapter is None else 'adapter'}")
     return 0 if stop.signal is None else _status(stop)
+
+
+def _schedule(arguments: argparse.Namespace, *, adapts: bool) -> tuple[float, int]:
+    """Return the peak learning rate and the steps over which it rises.  Args: adapts: only an adapter is trained"""
+    default_rate = NEW_RATE if arguments.model is None else ADAPTER_RATE if adapts else TUNING_RATE
+    warmup = min(100, arguments.steps // 10) if arguments.warmup is None else arguments.warmup
+    return arguments.learning_rate or default_rate, warmup
 
 
 def _status(stop: Stop) -> int:
@@ -430,15 +437,14 @@ def _training(
     if context > model.context_length:
         raise ArgumentError(f"--context {context} exceeds the model's context of {model.context_length} tokens")
     rows = Rows(corpus.tokens, context, arguments.seed)
-    default_rate = NEW_RATE if arguments.model is None else TUNING_RATE if adapter is None else ADAPTER_RATE
-    rate = arguments.learning_rate or default_rate
+    rate, warmup = _schedule(arguments, adapts=adapter is not None)
     settings = LanguageModelSettings(
         seed=arguments.seed,
         steps=arguments.steps,
         batch_size=arguments.batch_size,
         learning_rate=rate,
         final_learning_rate=rate / 10,
-        warmup_steps=min(100, arguments.steps // 10) if arguments.warmup is None else arguments.warmup,
+        warmup_steps=warmup,
         weight_decay=arguments.weight_decay,
         clip_norm=arguments.clip,
         validate_every=arguments.eval_every,

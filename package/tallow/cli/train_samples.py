@@ -25,13 +25,13 @@ METHODS: dict[str, tuple[Any, Any]] = {"sft": (SFTTrainer, SFTConfig), "dpo": (D
 
 
 def train(
-    method: Method, path: Path, arguments: argparse.Namespace, adapter: LoraConfig | None, default_rate: float
+    method: Method, path: Path, arguments: argparse.Namespace, adapter: LoraConfig | None, rate: float, warmup: int
 ) -> Stop:
     """Train a model on samples, and write it or its adapter to --out.
 
     Args:
         path: the model: a folder, or with an adapter a GGUF file.
-        default_rate: the learning rate without --learning-rate.
+        rate, warmup: the peak learning rate, and the steps over which it rises.
 
     Returns:  the signal that ended the run, if one did; the checkpoint of its last step is saved then
     Raises:   TallowError, OSError for invalid input
@@ -44,10 +44,10 @@ def train(
         max_steps=arguments.steps,
         per_device_train_batch_size=arguments.batch_size // arguments.accumulate,
         gradient_accumulation_steps=arguments.accumulate,
-        learning_rate=arguments.learning_rate or default_rate,
+        learning_rate=rate,
         lr_scheduler_type="cosine_with_min_lr",
         lr_scheduler_kwargs={"min_lr_rate": LAST_RATE},
-        warmup_steps=min(100, arguments.steps // 10) if arguments.warmup is None else arguments.warmup,
+        warmup_steps=warmup,
         weight_decay=arguments.weight_decay,
         max_grad_norm=0.0 if arguments.clip == float("inf") else arguments.clip,
         bf16=arguments.dtype == "bfloat16",

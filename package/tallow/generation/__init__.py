@@ -14,9 +14,10 @@ lets a small model draft tokens for a large one, and `PromptCache` reuses the ca
 the speed of tokens.
 """
 
+from typing import TYPE_CHECKING
+
 from tallow.generation.batch import generate_batch
 from tallow.generation.beam import Beam, beam_search
-from tallow.generation.mirostat import Mirostat
 from tallow.generation.processors import (
     FrequencyPenalty,
     LogitBias,
@@ -26,7 +27,6 @@ from tallow.generation.processors import (
     Text,
 )
 from tallow.generation.prompt_cache import PromptCache
-from tallow.generation.repeats import DryPenalty
 from tallow.generation.sampling import Sample, Sampler, greedy
 from tallow.generation.sequence import Choice, LanguageModel, generate, generate_with_logprobs
 from tallow.generation.slots import Slots, open_slots
@@ -34,6 +34,10 @@ from tallow.generation.speculative import PromptLookup, speculate
 from tallow.generation.streaming import ByteTokenizer, decode_stream, until
 from tallow.generation.timing import timed
 from tallow.lazy_names import names_of
+
+if TYPE_CHECKING:
+    from tallow.generation.mirostat import Mirostat
+    from tallow.generation.repeats import DryPenalty
 
 __all__ = [
     "Beam",
@@ -65,4 +69,6 @@ __all__ = [
     "until",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+# Pages start without these.
+_LAZY = {"DryPenalty": "tallow.generation.repeats:DryPenalty", "Mirostat": "tallow.generation.mirostat:Mirostat"}
+__getattr__, __dir__ = names_of(__name__, _LAZY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from tallow.errors import ArgumentError, TokenizerError
@@ -48,6 +49,7 @@ class TextModel:
 
     Attributes:
         grammars: those of its texts, which were read lately.
+        tokens_with: function from texts to the tokens that contain one of them; it keeps its last results.
     """
 
     name: str
@@ -57,7 +59,7 @@ class TextModel:
 
     def __post_init__(self) -> None:
         self.model.tokenizer = self.words
-        self._tokens_with: dict[tuple[str, ...], frozenset[int]] = {}
+        self.tokens_with = lru_cache(MAX_KEPT)(self._tokens_with)
         self.grammars = KeptGrammars(lambda grammar: self.model.constraint(grammar))
 
     @property
@@ -67,17 +69,11 @@ class TextModel:
         known = {"chat": template is not None, "thinking": "enable_thinking" in str(template)}
         return ["completion", *(name for name, is_known in known.items() if is_known)]
 
-    def tokens_with(self, texts: tuple[str, ...]) -> frozenset[int]:
+    def _tokens_with(self, texts: tuple[str, ...]) -> frozenset[int]:
         """Return the tokens whose text contains one of some texts."""
-        if texts not in self._tokens_with:
-            if len(self._tokens_with) >= MAX_KEPT:
-                self._tokens_with.clear()
-            parts = [text.encode() for text in texts]
-            found = enumerate(self.words.token_bytes())
-            self._tokens_with[texts] = frozenset(
-                i for i, word in found if word is not None and any(part in word for part in parts)
-            )
-        return self._tokens_with[texts]
+        parts = [text.encode() for text in texts]
+        words = enumerate(self.words.token_bytes())
+        return frozenset(i for i, word in words if word is not None and any(part in word for part in parts))
 
     @property
     def stop_ids(self) -> frozenset[int]:

@@ -11,11 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from tallow.core.apply import apply
-from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.data.sampler import Sampler
 from tallow.ops.joining import cat
-from tallow.trl.log_probs import padded
+from tallow.trl.rows import right_padded
 from tallow.utils.torch_numbers import TorchNumbers
 
 
@@ -70,24 +69,12 @@ class Answers(NamedTuple):
         Args:    pad, end: the ids of the tokens
         """
         kept = [row[: row.index(end) + 1] if end in row else without_padding(row, pad) for row in rows]
-        return cls(
-            prompt_ids,
-            prompt_mask,
-            tensor(padded(kept, pad, multiple)).to(prompt_ids.device),
-            tensor(padded([[1] * len(row) for row in kept], 0, multiple)).to(prompt_ids.device),
-            np.asarray([end not in row for row in kept]),
-        )
+        ids, mask = (each.to(prompt_ids.device) for each in right_padded(kept, pad, multiple))
+        return cls(prompt_ids, prompt_mask, ids, mask, np.asarray([end not in row for row in kept]))
 
     def rows(self) -> list[list[int]]:
         """Return the ids of each answer."""
         return [row[: int(count)] for row, count in zip(self.ids.tolist(), self.mask.sum(dim=1).tolist(), strict=True)]
-
-
-def left_padded(rows: list[list[int]], pad: int) -> tuple[Tensor, Tensor]:
-    """Return ids (B, P) that are padded on the left, and their mask, 1 for ids that are none of padding."""
-    length = max(map(len, rows))
-    ids = [[pad] * (length - len(row)) + row for row in rows]
-    return tensor(ids), tensor([[0] * (length - len(row)) + [1] * len(row) for row in rows])
 
 
 def joined(left: Tensor, right: Tensor) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -260,6 +261,16 @@ class MethodTrainer(Trainer):
         logs.update({prefix + name: sum(each) / len(each) for name, each in self._metrics[kind].items() if each})
         self._metrics[kind].clear()
         super().log(logs, start_time)
+
+
+@contextmanager
+def referring(model: Any, reference: Any) -> Iterator[Any]:
+    """Return a context whose value is the reference; where that is None, the model without its adapter."""
+    if reference is not None:
+        yield reference
+        return
+    with model.disable_adapter():
+        yield model
 
 
 def without_dropout(model: Module) -> None:

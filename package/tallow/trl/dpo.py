@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from tallow.errors import ArgumentError
 from tallow.nn.module import Module
 from tallow.tape.modes import no_grad
 from tallow.transformers.trainer_callback import TrainerCallback
-from tallow.trl.base import MethodConfig, MethodTrainer, without_dropout
+from tallow.trl.base import MethodConfig, MethodTrainer, referring, without_dropout
 from tallow.trl.dpo_losses import DIVERGENCES, LOSSES, OF_SCORES, Pairs
 from tallow.trl.preferences import PairScores, collate_pairs, encode_pair, pair_scores, reward_metrics
 from tallow.trl.samples import Sample
@@ -150,16 +149,13 @@ class DPOTrainer(MethodTrainer):
         """Return the log-probabilities (2 B,) that the reference gives to the answers."""
         if REFERENCES[0] in batch:
             return tensor([value for name in REFERENCES for value in batch[name].tolist()]).to(self.args.device)
-        own: AbstractContextManager[Any] = nullcontext()
-        if self.ref_model is None:
-            if not self._has_new_adapter:
-                raise ArgumentError(
-                    "precompute_ref_log_probs: the reference is gone, and has not seen these samples",
-                    hint="pass them as eval_dataset, or leave precompute_ref_log_probs out",
-                )
-            own = model.disable_adapter()
-        with no_grad(), own, self.compute_loss_context_manager():
-            return self._sums(pair_scores(model if self.ref_model is None else self.ref_model, batch))
+        if self.ref_model is None and not self._has_new_adapter:
+            raise ArgumentError(
+                "precompute_ref_log_probs: the reference is gone, and has not seen these samples",
+                hint="pass them as eval_dataset, or leave precompute_ref_log_probs out",
+            )
+        with no_grad(), referring(model, self.ref_model) as reference, self.compute_loss_context_manager():
+            return self._sums(pair_scores(reference, batch))
 
     def _sums(self, scores: PairScores) -> Tensor:
         """Return the log-probability of each answer, with `ld_alpha` for what is longer than the other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -15,8 +15,8 @@ from tallow.errors import ArgumentError
 from tallow.functions.sampling import randperm
 from tallow.nn.module import Module
 from tallow.tape.modes import no_grad
-from tallow.trl.answers import Answers, RepeatedPrompts, joined, left_padded
-from tallow.trl.base import MethodConfig, MethodTrainer, without_dropout
+from tallow.trl.answers import Answers, RepeatedPrompts, joined
+from tallow.trl.base import MethodConfig, MethodTrainer, referring, without_dropout
 from tallow.trl.dpo import SyncReference
 from tallow.trl.grpo_config import GRPOConfig
 from tallow.trl.grpo_losses import MEANS, TOKEN_LOSSES, Sizes, Step
@@ -30,6 +30,7 @@ from tallow.trl.rewards import (
     rewards_of,
     total_of,
 )
+from tallow.trl.rows import left_padded
 from tallow.trl.samples import Sample, is_conversational
 
 SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty", "cache_implementation")
@@ -277,11 +278,8 @@ class GRPOTrainer(MethodTrainer):
         return token_scores(logits / self.args.temperature, labels)
 
     def _reference(self, batch: dict[str, Any]) -> Tensor:
-        own: AbstractContextManager[Any] = nullcontext()
-        if self.ref_model is None:
-            own = self.model.disable_adapter()
-        with own:
-            return self._scores(self.model if self.ref_model is None else self.ref_model, batch).log_probs
+        with referring(self.model, self.ref_model) as reference:
+            return self._scores(reference, batch).log_probs
 
     def loss_of(self, model: Module, batch: dict[str, Any]) -> Tensor:
         """Return the loss of a batch of answers."""

@@ -5,7 +5,7 @@ Letters: B batch, T positions, V vocabulary.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tallow.core.tensor import Tensor
 from tallow.nn import functional as F
@@ -50,11 +50,3 @@ def token_scores(logits_BTV: Tensor, labels_BT: Tensor) -> TokenScores:
     targets, mask = labels.masked_fill(~counts, 0), counts.to(logits.dtype)
     log_probs = -F.cross_entropy(logits.transpose(1, 2), targets, reduction="none") * mask
     return TokenScores(logits, targets, mask, log_probs)
-
-
-def padded(rows: list[list[int]], value: int, multiple: int | None = None) -> Any:
-    """Return rows as lists of the same length, filled on the right.  Args: multiple: of which the length is one"""
-    length = max(map(len, rows))
-    if multiple:
-        length = -(-length // multiple) * multiple
-    return [row + [value] * (length - len(row)) for row in rows]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.tape.modes import no_grad
-from tallow.trl.log_probs import IGNORED, TokenScores, padded, token_scores
+from tallow.trl.log_probs import IGNORED, TokenScores, token_scores
+from tallow.trl.rows import padded, right_padded
 from tallow.trl.samples import Answer, Encoder, Sample, extract_prompt
 
 ANSWERS = ("chosen", "rejected")
@@ -34,11 +34,8 @@ def collate_pairs(
     kept = slice(None) if length is None else slice(-length, None) if keeps_end else slice(None, length)
     rows = [(each.prompt + each.completion)[kept] for each in pairs]
     masks = [([0] * len(each.prompt) + [1] * len(each.completion))[kept] for each in pairs]
-    return {
-        "input_ids": tensor(padded(rows, fill, multiple)),
-        "attention_mask": tensor(padded([[1] * len(row) for row in rows], 0, multiple)),
-        "completion_mask": tensor(padded(masks, 0, multiple)),
-    }
+    ids, mask = right_padded(rows, fill, multiple)
+    return {"input_ids": ids, "attention_mask": mask, "completion_mask": padded(masks, 0, multiple)}
 
 
 class PairScores(NamedTuple):

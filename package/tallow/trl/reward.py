@@ -12,8 +12,8 @@ from tallow.nn import functional as F
 from tallow.nn.module import Module
 from tallow.transformers.auto import AutoModelForSequenceClassification
 from tallow.trl.base import MethodConfig, MethodTrainer, without_dropout
-from tallow.trl.log_probs import padded
 from tallow.trl.preferences import ANSWERS
+from tallow.trl.rows import right_padded
 from tallow.trl.samples import Sample, after, is_conversational
 
 
@@ -86,10 +86,8 @@ class RewardTrainer(MethodTrainer):
         """Return `input_ids` and `attention_mask` (2 B, T), chosen answers first, and `margin` (B,)."""
         rows = [list(each[f"{name}_ids"]) for name in ANSWERS for each in samples]
         fill, multiple = self.encoder.tokenizer.pad_token_id, self.args.multiple
-        batch = {
-            "input_ids": tensor(padded(rows, fill, multiple)),
-            "attention_mask": tensor(padded([[1] * len(row) for row in rows], 0, multiple)),
-        }
+        ids, mask = right_padded(rows, fill, multiple)
+        batch = {"input_ids": ids, "attention_mask": mask}
         if "margin" in samples[0]:
             batch["margin"] = tensor([float(each["margin"]) for each in samples])
         return batch

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tallow.core.creation import tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn.module import Module
 from tallow.tape.modes import no_grad
 from tallow.trl.base import Encoded, MethodConfig, MethodTrainer
-from tallow.trl.log_probs import IGNORED, padded, token_scores
+from tallow.trl.log_probs import IGNORED, token_scores
 from tallow.trl.packing import STRATEGIES, pack_dataset
+from tallow.trl.rows import padded, right_padded
 from tallow.trl.samples import Sample, is_conversational
 
 LOSSES = ("nll", "dft")
@@ -207,11 +207,8 @@ class SFTTrainer(MethodTrainer):
         fill = self.encoder.tokenizer.pad_token_id
         lengths = [each.get("seq_lengths", [len(each["input_ids"])]) for each in samples]
         if not self.args.padding_free and all(len(each) == 1 for each in lengths):
-            return {
-                "input_ids": tensor(padded(rows, fill, multiple)),
-                "labels": tensor(padded(labels, IGNORED, multiple)),
-                "attention_mask": tensor(padded([[1] * len(row) for row in rows], 0, multiple)),
-            }
+            padded_ids, mask = right_padded(rows, fill, multiple)
+            return {"input_ids": padded_ids, "labels": padded(labels, IGNORED, multiple), "attention_mask": mask}
         sizes = [size for each in lengths for size in each]
         joined = [label for row in labels for label in row]
         for start in accumulate(sizes[:-1], initial=0):
@@ -219,9 +216,9 @@ class SFTTrainer(MethodTrainer):
         ids = [token for row in rows for token in row]
         places = [place for size in sizes for place in range(size)]
         return {
-            "input_ids": tensor(padded([ids], fill, multiple)),
-            "labels": tensor(padded([joined], IGNORED, multiple)),
-            "position_ids": tensor(padded([places], 0, multiple)),
+            "input_ids": padded([ids], fill, multiple),
+            "labels": padded([joined], IGNORED, multiple),
+            "position_ids": padded([places], 0, multiple),
         }
 
     def compute_loss(

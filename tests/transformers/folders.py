@@ -88,6 +88,8 @@ def _sizes(kind: Any) -> dict[str, Any]:
             return sizes
     # A relative of BERT, of BART or of T5.
     own = kind.config_class.__dataclass_fields__
+    # Sizes within another config would be left at those of real models, which do not fit into memory.
+    assert "text_config" not in own, f"{kind.__name__}: there are no small sizes"
     if "d_model" in own:
         return T5_SIZES if "d_kv" in own else BART_SIZES
     return ENCODER_SIZES | LABELS | {name: size for name, size in RELATIVE_SIZES.items() if name in own}

@@ -20,8 +20,8 @@ SOUND = np.random.default_rng(1).normal(size=(2, 80, 100)).astype(np.float32)
 IDS = np.arange(5, 17).reshape(2, 6)
 # A name of older versions, and classes whose folders the real package does not write.
 ELSEWHERE = {"RWForCausalLM", "T5WithLMHeadModel"}
-# A model of texts and images, for which there are no small sizes.
-ELSEWHERE |= {"Qwen3_5ForConditionalGeneration"}
+# Models of texts and images, for which there are no small sizes.
+ELSEWHERE |= {"Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"}
 WITHOUT_DECODER = {
     "MT5EncoderModel",
     "UMT5EncoderModel",

@@ -132,6 +132,34 @@ class ExpertsConfig(LlamaConfig):
         return True
 
 
+@dataclass(frozen=True, kw_only=True)
+class SparseStepConfig(ExpertsConfig):
+    """The sizes of a Llama with experts in every few layers, as ExpertsConfig.
+
+    Attributes:
+        moe_intermediate_size: the number of hidden features of an expert.
+        decoder_sparse_step: every layer of that many has experts.
+        mlp_only_layers: other layers without experts.
+    """
+
+    moe_intermediate_size: int
+    decoder_sparse_step: int = 1
+    mlp_only_layers: tuple[int, ...] = ()
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        if isinstance(entries.get("mlp_only_layers"), list):
+            entries["mlp_only_layers"] = tuple(entries["mlp_only_layers"])
+
+    @property
+    def expert_width(self) -> int:
+        return self.moe_intermediate_size
+
+    def has_experts(self, layer: int) -> bool:
+        return layer not in self.mlp_only_layers and (layer + 1) % self.decoder_sparse_step == 0
+
+
 class Gate(Linear):
     """A linear layer without bias that stays in floats when a model is quantised: it decides about whole experts."""
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
-from tallow.models.decoders.experts import ExpertsConfig
+from tallow.models.decoders.experts import SparseStepConfig
 from tallow.models.decoders.gated_delta import GatedDeltaConfig, GatedDeltaLayer, GatedDeltaNet
 from tallow.models.decoders.hybrid import HybridLlama
 from tallow.models.decoders.llama import LlamaModel
@@ -26,39 +26,21 @@ from tallow.ops.joining import cat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Qwen3NextConfig(GatedDeltaConfig, ExpertsConfig):
-    """The sizes of a Qwen3-Next, as GatedDeltaConfig and ExpertsConfig.
+class Qwen3NextConfig(GatedDeltaConfig, SparseStepConfig):
+    """The sizes of a Qwen3-Next, as GatedDeltaConfig and SparseStepConfig.
 
     Attributes:
-        moe_intermediate_size: the number of hidden features of an expert.
         shared_expert_intermediate_size: the number of hidden features of the shared expert.
-        decoder_sparse_step: every layer of that many has experts.
-        mlp_only_layers: other layers without experts.
     """
 
     moe_intermediate_size: int = 512
     shared_expert_intermediate_size: int = 512
-    decoder_sparse_step: int = 1
-    mlp_only_layers: tuple[int, ...] = ()
     num_experts: int = 512
     num_experts_per_tok: int = 10
     norm_topk_prob: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen3_next",)
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**ExpertsConfig.computed, **GatedDeltaConfig.computed}
-
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        super().prepare(entries)
-        if isinstance(entries.get("mlp_only_layers"), list):
-            entries["mlp_only_layers"] = tuple(entries["mlp_only_layers"])
-
-    @property
-    def expert_width(self) -> int:
-        return self.moe_intermediate_size
-
-    def has_experts(self, layer: int) -> bool:
-        return layer not in self.mlp_only_layers and (layer + 1) % self.decoder_sparse_step == 0
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**SparseStepConfig.computed, **GatedDeltaConfig.computed}
 
 
 class Qwen3NextGatedDeltaNet(GatedDeltaNet):

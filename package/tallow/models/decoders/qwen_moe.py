@@ -14,25 +14,17 @@ from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
 from tallow.models.config import rename
-from tallow.models.decoders.experts import ExpertsConfig, Gate, SparseDecoderLayer, SparseLlama, SparseMLP
+from tallow.models.decoders.experts import Gate, SparseDecoderLayer, SparseLlama, SparseMLP, SparseStepConfig
 from tallow.models.decoders.llama import LlamaMLP, LlamaModel
 from tallow.models.decoders.qwen import Qwen2Config, Qwen3Attention
 from tallow.nn import functional as F
 
 
 @dataclass(frozen=True, kw_only=True)
-class Qwen3MoeConfig(Qwen2Config, ExpertsConfig):
-    """The sizes of a Qwen3-MoE, as Qwen2Config and ExpertsConfig.
-
-    Attributes:
-        moe_intermediate_size: the number of hidden features of an expert.
-        decoder_sparse_step: every layer of that many has experts.
-        mlp_only_layers: other layers without experts.
-    """
+class Qwen3MoeConfig(Qwen2Config, SparseStepConfig):
+    """The sizes of a Qwen3-MoE, as Qwen2Config and SparseStepConfig."""
 
     moe_intermediate_size: int = 768
-    decoder_sparse_step: int = 1
-    mlp_only_layers: tuple[int, ...] = ()
     num_key_value_heads: int = 4
     num_experts: int = 128
     num_experts_per_tok: int = 8
@@ -40,22 +32,13 @@ class Qwen3MoeConfig(Qwen2Config, ExpertsConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("qwen3_moe",)
     unread: ClassVar[frozenset[str]] = frozenset({"mlp_bias", "max_window_layers", "layer_types"})
-    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**Qwen2Config.computed, **ExpertsConfig.computed}
-    neutral: ClassVar[frozenset[str]] = ExpertsConfig.neutral
+    computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {**Qwen2Config.computed, **SparseStepConfig.computed}
+    neutral: ClassVar[frozenset[str]] = SparseStepConfig.neutral
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
         entries["sliding_window"] = entries.get("sliding_window") or None  # 0 stands for none
-        if isinstance(entries.get("mlp_only_layers"), list):
-            entries["mlp_only_layers"] = tuple(entries["mlp_only_layers"])
-
-    @property
-    def expert_width(self) -> int:
-        return self.moe_intermediate_size
-
-    def has_experts(self, layer: int) -> bool:
-        return layer not in self.mlp_only_layers and (layer + 1) % self.decoder_sparse_step == 0
 
     def slides(self, layer: int) -> bool:
         return True

@@ -44,7 +44,8 @@ def test_state_dicts(name: str, folders: Folders, real: Any) -> None:
     model = getattr(mine, name).from_pretrained(folder)
     ours = values(model.state_dict())
     theirs = {key: value for key, value in theirs.items() if key in ours or not key.endswith(COMPUTED)}
-    if name == "M2M100ForConditionalGeneration":  # the zeros that Bart adds to its scores, which M2M100 has not in transformers
+    # BART adds zeros to its scores, which M2M100 has not in transformers.
+    if name == "M2M100ForConditionalGeneration":
         assert not ours.pop("final_logits_bias").any()
     assert ours.keys() == theirs.keys()
     for key, value in theirs.items():

@@ -351,8 +351,8 @@ def filled(
         if isinstance(error, TallowError):
             raise
         raise allocation_error(shape, d, error) from error
-    if target.type == "cuda":
-        return place(array, d, device, requires_grad)  # which names a GPU that is not there
+    if target.type != "cpu":
+        return place(array, d, device, requires_grad)  # which names a device that is not there
     tensor = wrap(array)
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 

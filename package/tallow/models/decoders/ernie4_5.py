@@ -11,15 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaModel
+from tallow.models.decoders.llama_config import UseBiasConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ernie4_5Config(LlamaConfig):
-    """The sizes of an ERNIE 4.5, as LlamaConfig.
-
-    Attributes:
-        use_bias: whether all layers have biases.
-    """
+class Ernie4_5Config(UseBiasConfig):
+    """The sizes of an ERNIE 4.5, as UseBiasConfig."""
 
     num_key_value_heads: int = 2
     max_position_embeddings: int = 131072
@@ -27,25 +24,12 @@ class Ernie4_5Config(LlamaConfig):
     rms_norm_eps: float = 1e-5
     rope_theta: float = 500_000.0
     rope_interleaved: bool = True
-    use_bias: bool = False
     pad_token_id: int | None = 0
     tie_word_embeddings: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("ernie4_5",)
     unread: ClassVar[frozenset[str]] = LlamaConfig.unread | {"attention_bias", "mlp_bias", "attention_dropout"}
     files_interleave: ClassVar[bool] = True
-
-    @property
-    def input_bias(self) -> bool:
-        return self.use_bias
-
-    @property
-    def output_bias(self) -> bool:
-        return self.use_bias
-
-    @property
-    def feed_forward_bias(self) -> bool:
-        return self.use_bias
 
 
 class Ernie4_5Model(LlamaModel):

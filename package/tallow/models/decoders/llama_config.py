@@ -149,3 +149,26 @@ class LlamaConfig(DecoderConfig):
             tie_word_embeddings=header.shared_classifier,
             eos_token_id=(1, 2),
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UseBiasConfig(LlamaConfig):
+    """The sizes of a Llama whose layers have biases all together, as LlamaConfig.
+
+    Attributes:
+        use_bias: whether all layers have biases.
+    """
+
+    use_bias: bool = False
+
+    @property
+    def input_bias(self) -> bool:
+        return self.use_bias
+
+    @property
+    def output_bias(self) -> bool:
+        return self.use_bias
+
+    @property
+    def feed_forward_bias(self) -> bool:
+        return self.use_bias

@@ -14,17 +14,17 @@ from typing import Any, ClassVar
 from tallow.core.tensor import Tensor
 from tallow.models.decoders.layers import DropoutDecoderLayer, PlainMLP
 from tallow.models.decoders.llama import Llama, LlamaConfig, LlamaModel
+from tallow.models.decoders.llama_config import UseBiasConfig
 from tallow.nn import functional as F
 from tallow.nn.normalization import LayerNorm
 
 
 @dataclass(frozen=True, kw_only=True)
-class Starcoder2Config(LlamaConfig):
-    """The sizes of a StarCoder2, as LlamaConfig.
+class Starcoder2Config(UseBiasConfig):
+    """The sizes of a StarCoder2, as UseBiasConfig.
 
     Attributes:
         norm_epsilon: the number that layer norms add to the variance.
-        use_bias: whether all layers have biases.
         residual_dropout, embedding_dropout: the dropout probabilities of what attention and feed-forward add, and of
             embeddings.
     """
@@ -47,18 +47,6 @@ class Starcoder2Config(LlamaConfig):
         "norm_type": ("layer_norm",),
         "mlp_type": ("default",),
     }
-
-    @property
-    def input_bias(self) -> bool:
-        return self.use_bias
-
-    @property
-    def output_bias(self) -> bool:
-        return self.use_bias
-
-    @property
-    def feed_forward_bias(self) -> bool:
-        return self.use_bias
 
     @property
     def norm_eps(self) -> float:

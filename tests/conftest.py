@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,6 +101,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for name, text in (entry for report in reports for entry in report.user_properties):
         if name == SUBSUITE:
             terminalreporter.write_line(text)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_group_is_left() -> Iterator[None]:
+    """Fail in the file that leaves a process group: later files would believe that mpiexec started them."""
+    yield
+    groups = sys.modules.get("tallow.distributed.groups")
+    assert groups is None or not groups.is_initialized()
 
 
 @pytest.fixture(scope="session")

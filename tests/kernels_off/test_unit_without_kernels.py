@@ -21,7 +21,7 @@ ELSEWHERE = (
 SAMPLED = ("test_fuzz.py", *(part for part in repeated.PURE_PYTHON if not part.startswith("text/")))
 # Tests about things no kernel computes; tests of the C functions themselves run.
 SKIPS = {
-    "kernels are switched off": 0.01,
+    "kernels are switched off": 0.02,
     "natively NumPy's BLAS multiplies": 0.001,
     "no real data": 0.1,
     "workers are for WASM": 0.001,

@@ -10,6 +10,7 @@ from support.small_models import ENTRIES
 
 import tallow as tl
 from tallow import models
+from tallow.devices import to_host
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.models.causal_lm import CausalLM
 from tallow.models.decoders import falcon, gpt2, llama
@@ -74,8 +75,8 @@ def test_a_padded_cache_continues_each_text(name: str) -> None:
     padding = [0, length - 2, length // 2]
     tokens = numbers.integers(0, vocabulary, (3, length + 2))
     cache = model.new_cache(length=length + 2, batch=3, padding=padding)
-    got = [model.last_logits(tokens[:, :length].tolist(), cache)[:, 0]]
-    got += [model.last_logits(tokens[:, i : i + 1].tolist(), cache)[:, 0] for i in (length, length + 1)]
+    got = [to_host(model.last_logits(tokens[:, :length].tolist(), cache))[:, 0]]
+    got += [to_host(model.last_logits(tokens[:, i : i + 1].tolist(), cache))[:, 0] for i in (length, length + 1)]
     with tl.no_grad():
         alone = [model(tl.tensor(text[None, start:]))[0, -3:] for text, start in zip(tokens, padding, strict=True)]
     np.testing.assert_allclose(np.stack(got, 1), np.stack([each.numpy() for each in alone]), rtol=1e-3, atol=1e-4)

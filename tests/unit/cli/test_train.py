@@ -19,6 +19,7 @@ from support.full_disk import ERROR, a_full_disk
 
 import tallow as tl
 from tallow.cli import main
+from tallow.distributed.mpi import world
 from tallow.training.language_modelling import LanguageModelTraining
 from tallow.training.progress import sparkline
 
@@ -164,6 +165,7 @@ def test_several_processes_without_mpi(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setattr("tallow.distributed.groups.world", world.__wrapped__)  # a test before may have started MPI
     for name in ("mpi4py", "mpi4py.MPI"):
         monkeypatch.setitem(sys.modules, name, None)
     assert train(text, "--out", tmp_path / "out") == 2

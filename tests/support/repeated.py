@@ -1,8 +1,8 @@
 """The sample of the unit tests that other suites repeat: in Pyodide, and with kernels off.
 
-The files below record, transform and call ops and layers, in plain Python. What computes, the kernels, ops, layers and
-models, has tests of its own, and these are repeated whole; so are those of files, random numbers and data. One case in
-`SAMPLE` of each file, always the same, shows that the part runs there.
+The files below record, transform and call ops and layers, or read configurations, in plain Python. What computes, the
+kernels, ops, layers and models, has tests of its own, and these are repeated whole; so are those of files, random
+numbers and data. One case in `SAMPLE` of each file, always the same, shows that the part runs there.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Iterable
 
 SAMPLE = 8
 PURE_PYTHON = (
-    *("compiler", "export", "fx", "generation", "keras", "peft", "tape"),
-    *("core/test_short_way.py", "test_doctests.py", "test_examples.py", "test_vmap.py"),
+    *("compat", "compiler", "export", "fx", "generation", "keras", "peft", "tape"),
+    *("core/test_short_way.py", "models/test_bounds.py", "models/test_config_entries.py"),
+    *("models/gguf/test_gguf_config.py", "onnx/test_control_flow.py"),
+    *("test_doctests.py", "test_examples.py", "test_vmap.py"),
     *("text/test_chat.py", "text/test_gguf.py", "text/test_llama2c.py"),
 )
 

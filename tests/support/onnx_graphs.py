@@ -42,10 +42,12 @@ def call(name: str, inputs: str, output: str, **attributes: int | float | str | 
 
 def _attribute(name: str, value: int | float | str | Sequence[int]) -> AttributeProto:
     if isinstance(value, str):
-        return AttributeProto(name, s=value.encode())
+        return AttributeProto(name, s=value.encode(), type=3)
     if isinstance(value, int):
-        return AttributeProto(name, i=value)
-    return AttributeProto(name, f=value) if isinstance(value, float) else AttributeProto(name, ints=value)
+        return AttributeProto(name, i=value, type=2)
+    if isinstance(value, float):
+        return AttributeProto(name, f=value, type=1)
+    return AttributeProto(name, ints=value, type=7)
 
 
 def file_of(

@@ -25,6 +25,7 @@ from tallow.onnx.tensors import NARROW
 from tallow.onnx.values import Known, OnnxTracer, Root, Value
 
 STATISTICS = {"BatchNormalization": (3, 4)}  # operands that are state, and not trained
+PRODUCTS = ("Conv", "Gemm", "MatMul")
 
 
 class Builder:
@@ -50,6 +51,7 @@ class Builder:
         self.values: ChainMap[str, Value] = ChainMap({"": Known(None)})
         self.captured: dict[str, Proxy] = {}
         self._uses: Counter[str] = Counter()
+        self._codes: set[str] = set()  # values of DequantizeLinear that are not computed when the file is loaded
         self._given: Mapping[str, AttributeProto] = {} if outer is None else outer._given  # to the function around
         self.narrow: dict[str, int] = {} if outer is None else dict(outer.narrow)
         self._calls: tuple[str, ...] = () if outer is None else outer._calls  # of functions that are being built
@@ -79,6 +81,7 @@ class Builder:
             name = sparse.values.name if sparse.values is not None else ""
             raise CheckpointError(f"the initializer {name!r:.80} is a sparse tensor", hint="save it as a dense one")
         self._uses.update(name for node in proto.node for name in node.input)
+        self._codes |= _weights_of_codes(proto.node)
         for tensor in proto.initializer:
             value = self.program.tensor(tensor)
             self._note_narrow(tensor.name, tensor.data_type)
@@ -178,7 +181,7 @@ class Builder:
             sizes = shape_arithmetic(operator.name, operands, attributes)
             if sizes is not None:
                 return [sizes]
-        if not graphs and operator.folds:
+        if not graphs and operator.folds and self._codes.isdisjoint(names):
             uses = [self._uses[name] for name in node.input]
             known = folded(operator, operands, attributes, uses, self.program.elements_left)
             if known is not None:
@@ -318,6 +321,13 @@ class Builder:
 
 def _is_weight(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype.is_floating_point and value.ndim > 0
+
+
+def _weights_of_codes(nodes: Sequence[NodeProto]) -> set[str]:
+    """Return what DequantizeLinear makes of the weights of products whose input it makes, too: they stay codes."""
+    made = {name for node in nodes if node.op_type == "DequantizeLinear" for name in node.output}
+    products = [node.input for node in nodes if node.op_type in PRODUCTS and node.input and node.input[0] in made]
+    return {name for names in products for name in names[1:] if name in made}
 
 
 def inputs_of(proto: GraphProto) -> list[ValueInfoProto]:

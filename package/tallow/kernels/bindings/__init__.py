@@ -26,6 +26,7 @@ from tallow.kernels.bindings import (
     fourier,
     gates,
     image_convolution,
+    integer_convolution,
     integer_product,
     linear,
     losses,

@@ -29,10 +29,9 @@ FEW_CHANNELS = 8  # of which a copy with adjacent channels has no inner loop wor
 COMPARISON = 4.0  # multiplications that take as long as one element of a window
 
 
-def _shape(
-    x: tuple[int, ...], weight: tuple[int, ...], block: ImageConvolution, out: Sizes
-) -> ctypes.Array[ctypes.c_size_t]:
-    outputs, channels, *kernel = weight
+def shape_of(x: tuple[int, ...], block: ImageConvolution, out: Sizes) -> ctypes.Array[ctypes.c_size_t]:
+    """Return the sizes of a convolution as C takes them."""
+    outputs, channels, *kernel = block.weight.shape
     by_dim = [x[2:], kernel, block.stride, block.dilation, block.before, out]
     sizes = (x[0], block.groups, channels, outputs // block.groups, *(n for pair in by_dim for n in pair))
     return _Shape(*sizes, ACTIONS.index(block.action))
@@ -64,7 +63,7 @@ class _Packed:
         if block.groups == len(w) > 1 and w.shape[1] == 1:  # a channel to each output
             self.function, self.weight = _depthwise, np.ascontiguousarray(w[:, 0].transpose(1, 2, 0))
             return
-        shape = _shape((1, 0, 1, 1), w.shape, block, (1, 1))
+        shape = shape_of((1, 0, 1, 1), block, (1, 1))
         self.function, self.weight = _any, np.empty(_packed_length(shape), FLOAT32)
         _pack(address(self.weight), address(w), shape)
 
@@ -73,7 +72,7 @@ class _Packed:
         found = self.calls.get(x)
         if found is None:
             out, weight = block.out(x), block.weight.shape
-            sizes = _shape(x, weight, block, out)
+            sizes = shape_of(x, block, out)
             result = x[0], *out, weight[0]
             work = math.prod(result) * math.prod(weight[1:])
             if len(self.calls) >= PLANS:
@@ -89,7 +88,7 @@ def _packed(block: ImageConvolution) -> _Packed:
     return block.packed  # type: ignore[return-value]
 
 
-def _adjacent(x: Array) -> Array:
+def adjacent(x: Array) -> Array:
     """Return an image with its channels last, in row-major order; copied only if necessary.
 
     Shapes:  (N, C, H, W) -> (N, H, W, C)
@@ -99,7 +98,7 @@ def _adjacent(x: Array) -> Array:
         return last
     if x.shape[1] > FEW_CHANNELS:
         return np.array(last, order="C")
-    copy = np.empty(last.shape, FLOAT32)
+    copy = np.empty(last.shape, x.dtype)
     for channel in range(x.shape[1]):  # each with a long inner loop
         copy[..., channel] = x[:, channel]
     return copy
@@ -121,8 +120,8 @@ def image_convolution(x: Array, block: ImageConvolution, plus: Array | None) -> 
     image = y.transpose(0, 3, 1, 2)
     if plus is not None:
         check_plus(plus, image.shape)
-        plus = _adjacent(plus)
-    arrays = (y, _adjacent(x), packed.weight, packed.bias, plus, packed.limits)
+        plus = adjacent(plus)
+    arrays = (y, adjacent(x), packed.weight, packed.bias, plus, packed.limits)
     by_range(packed.function, arrays, result[0] * result[1], work, sizes, scratch=scratch)
     return image
 
@@ -149,5 +148,5 @@ def image_max_pool(x: Array, kernel: Sizes, stride: Sizes, before: Sizes, dilati
     shape, scratch = _pool_sizes(x.shape, kernel, stride, before, dilation, out)
     y = np.empty((len(x), *out, x.shape[1]), FLOAT32)
     work = COMPARISON * y.size * math.prod(kernel)
-    by_range(_max, (y, _adjacent(x)), len(x) * out[0], work, ctypes.addressof(shape), scratch=scratch)
+    by_range(_max, (y, adjacent(x)), len(x) * out[0], work, ctypes.addressof(shape), scratch=scratch)
     return y.transpose(0, 3, 1, 2)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
 from tallow.kernels.bindings.threads import by_range
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
-from tallow.kernels.quantized.integer_product import IntegerMatrix, check_call
+from tallow.kernels.quantized.integer_product import Codes, IntegerMatrix, check_call
 from tallow.kernels.table import kernel
 
-_product = function("tl_integer_product", None, *[POINTER] * 6, *[SIZE] * 4)
+_product = function("tl_integer_product", None, *[POINTER] * 7, *[SIZE] * 4)
 _pack = function("tl_integer_pack", None, POINTER, POINTER, SIZE, SIZE)
 _packed_bytes = function("tl_integer_packed", SIZE, SIZE, SIZE)
 _quantize = function("tl_quantize_u8", None, POINTER, POINTER, SIZE, FLOAT, FLOAT)
@@ -20,10 +22,10 @@ OF_BYTES = TOGETHER == 4
 UINT8, WIDE = np.dtype(np.uint8), np.dtype(np.uint8 if OF_BYTES else np.int16)
 
 
-class _Packed:
+class PackedMatrix:
     """A matrix as C reads it, and the sums of its columns, which the zero point of x is multiplied by."""
 
-    __slots__ = ("fits", "sums", "weight", "words")
+    __slots__ = ("bias", "fits", "sums", "weight", "words")
 
     def __init__(self, matrix: IntegerMatrix) -> None:
         codes = np.ascontiguousarray(matrix.codes, np.int16)
@@ -33,13 +35,31 @@ class _Packed:
             return
         self.words = -(-k // TOGETHER)
         self.sums = codes.sum(axis=0, dtype=np.int32)
+        self.bias = None if matrix.bias is None else np.ascontiguousarray(matrix.bias, np.int32)
         self.weight = np.empty(_packed_bytes(k, n), np.uint8)
         _pack(address(self.weight), address(codes), k, n)
 
+    def start(self, zero: int) -> Array | None:
+        """Return what sums begin with, so that they are those of x - zero."""
+        if not OF_BYTES or not zero:
+            return self.bias
+        start = self.sums * np.int32(-zero)
+        return start if self.bias is None else start + self.bias
 
-def _packed(matrix: IntegerMatrix) -> _Packed:
+
+def kind_of(factor: Array | None, codes: Codes | None) -> Any:
+    """Return the dtype of a result."""
+    return np.int32 if factor is None else FLOAT32 if codes is None else UINT8
+
+
+def limits_of(codes: Codes | None) -> Array | None:
+    """Return codes as C takes them."""
+    return None if codes is None else np.array([codes.zero, *(each - codes.zero for each in codes[1:])], FLOAT32)
+
+
+def _packed(matrix: IntegerMatrix) -> PackedMatrix:
     if matrix.packed is None:
-        matrix.packed = _Packed(matrix)
+        matrix.packed = PackedMatrix(matrix)
     return matrix.packed  # type: ignore[return-value]
 
 
@@ -50,7 +70,12 @@ def bytes_and_weights(x: Array, matrix: IntegerMatrix, zero: int, factor: Array 
 
 @kernel("integer_product", BACKEND, accepts=bytes_and_weights)
 def integer_product(
-    x: Array, matrix: IntegerMatrix, zero: int, factor: Array | None = None, shift: Array | None = None
+    x: Array,
+    matrix: IntegerMatrix,
+    zero: int,
+    factor: Array | None = None,
+    shift: Array | None = None,
+    codes: Codes | None = None,
 ) -> Array:
     """Compute tallow.kernels.quantized.integer_product.integer_product."""
     check_call(x, matrix, factor, shift)
@@ -63,10 +88,9 @@ def integer_product(
         cells, part = np.zeros((rows, packed.words * TOGETHER), WIDE), cells
         cells[:, :k] = part
     cells = np.ascontiguousarray(cells)
-    start = packed.sums * np.int32(-zero) if OF_BYTES and zero else None
     factor, shift = (None if each is None else contiguous(each) for each in (factor, shift))
-    y = np.empty((rows, n), np.int32 if factor is None else FLOAT32)
-    arrays = (y, cells, packed.weight, start, factor, shift)
+    y = np.empty((rows, n), kind_of(factor, codes))
+    arrays = (y, cells, packed.weight, packed.start(zero), factor, shift, limits_of(codes))
     by_range(_product, arrays, rows, rows * n * k / TOGETHER, packed.words, n)
     return y.reshape(*x.shape[:-1], n)
 

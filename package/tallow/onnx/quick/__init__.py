@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tallow.fx.graph import Graph
+from tallow.onnx.quick.codes import codes
 from tallow.onnx.quick.constants import Constants as Constants
 from tallow.onnx.quick.folding import folding
 from tallow.onnx.quick.images import images
@@ -16,4 +17,4 @@ from tallow.onnx.quick.pads import pads
 from tallow.onnx.quick.recurrence import recurrence
 
 # In the order in which they run.
-QUICK: tuple[Callable[[Graph, Constants], None], ...] = (pads, folding, images, integers, recurrence)
+QUICK: tuple[Callable[[Graph, Constants], None], ...] = (pads, codes, folding, images, integers, recurrence)

@@ -122,7 +122,7 @@ class _Convolution:
 
     def act(self, node: Node, constants: Constants) -> bool:
         """Apply an activation; return whether it could be absorbed."""
-        action = None if self.action else _action(node, constants)
+        action = None if self.action else action_of(node, constants)
         if action is None:
             return False
         if node.target is F.hardsigmoid:
@@ -166,23 +166,37 @@ def _replace(graph: Graph, node: Node, call: FusedConvolution | ImageMaxPool, ar
 
 def _found(node: Node, constants: Constants) -> _Convolution | None:
     """Return the convolution of a node whose weights are float32 and known; None for other nodes."""
-    if node.op != "call_function" or node.target is not F.conv2d or node.kwargs or len(node.args) < 6:
+    found = settings_of(node, constants) if node.op == "call_function" and node.target is F.conv2d else None
+    if found is None:
         return None
-    x, weight, bias, stride, padding, dilation, *groups = node.args
+    x, weight, bias, settings = found
     held, own = constants.tensor(weight), constants.tensor(bias)
     if held is None or (own is None and bias is not None) or held.dtype is not tl.float32:
         return None
+    own = None if own is None else constants.copy(own)
+    return _Convolution(x, constants.copy(held), own, settings)
+
+
+def settings_of(node: Node, constants: Constants) -> tuple[Any, Any, Any, tuple[Any, ...]] | None:
+    """Return x, weight and bias of a call of F.conv1d or F.conv2d, and its settings, with the pads of x before it.
+
+    Returns: x, weight, bias, (stride, before, after, dilation, groups); None for calls of another form
+    """
+    if node.kwargs or len(node.args) < 6:
+        return None
+    x, weight, bias, stride, padding, dilation, *groups = node.args
     if not all(
         isinstance(each, tuple) for each in (stride, padding, dilation)
     ):  # in a graph that a program has changed
         return None
-    before = after = padding
-    if (pad := amounts_of(x, constants)) is not None and pad[1] == 0.0 and min(pad[0]) >= 0 and not any(pad[0][4:]):
-        left, right, top, bottom = (*pad[0], 0, 0, 0, 0)[:4]
+    before, after, dims = padding, padding, len(stride)
+    pad = amounts_of(x, constants)
+    if pad is not None and pad[1] == 0.0 and min(pad[0]) >= 0 and not any(pad[0][2 * dims :]):
+        amounts = [*pad[0], *[0] * 2 * dims][: 2 * dims]
         x = x.args[0]
-        before, after = (before[0] + top, before[1] + left), (after[0] + bottom, after[1] + right)
-    own = None if own is None else constants.copy(own)
-    return _Convolution(x, constants.copy(held), own, (stride, before, after, dilation, *(groups or [1])))
+        before = tuple(a + b for a, b in zip(before, amounts[-2::-2], strict=True))
+        after = tuple(a + b for a, b in zip(after, amounts[::-2], strict=True))
+    return x, weight, bias, (stride, before, after, dilation, *(groups or [1]))
 
 
 def _absorb(found: _Convolution, node: Node, constants: Constants) -> Node:
@@ -219,7 +233,7 @@ def _is_image(value: Any) -> bool:
     return isinstance(value.target, FusedConvolution) or len(shape_of(value) or ()) == 4
 
 
-def _action(node: Node, constants: Constants) -> tuple[Any, ...] | None:
+def action_of(node: Node, constants: Constants) -> tuple[Any, ...] | None:
     """Return the activation of a node with one operand, as ImageConvolution takes it; or None."""
     if node.target in SIMPLE and len(node.args) == 1 and not node.kwargs:
         return SIMPLE[node.target]

@@ -76,7 +76,8 @@ def _replace(graph: Graph, node: Node, constants: Constants) -> None:
         return
     codes = shifted(constants.copy(held), None if zeros is None else constants.copy(zeros), -1)
     matrix = IntegerMatrix(codes.array.astype(np.int16))
-    last, factor, bias = _scaled(node, constants, codes.shape[1])
+    columns = codes.shape[1:]
+    last, factor, bias = scaled(node, constants, ((), (1,), columns), (columns,))
     with graph.inserting_before(last):
         new = graph.call_function(IntegerProduct(matrix, bias), (x, zero) if factor is None else (x, zero, factor))
     last.replace_all_uses_with(new)
@@ -91,31 +92,32 @@ def _is_one(zero: Any, constants: Constants) -> bool:
     return isinstance(source, Node) and source.target in (quantized, dynamic_quantize_linear)
 
 
-def _scaled(node: Node, constants: Constants, columns: int) -> tuple[Node, Node | None, Any]:
-    """Return the last node of `to(float32) · factor + bias` after a product, the factor, and the bias."""
-    cast = _only_user(node)
+Shapes = tuple[tuple[int, ...], ...]
+
+
+def scaled(node: Node, constants: Constants, factors: Shapes, biases: Shapes) -> tuple[Node, Node | None, Any]:
+    """Return the last node of `to(float32) · factor + bias` after sums, the factor, and the bias as a vector.
+
+    Args:    factors, biases: the shapes that they may have
+    """
+    cast = only_user(node)
     if cast is None or (cast.target, cast.args[1:], cast.kwargs) != ("to", (tl.float32,), {}):
         return node, None, None
-    product = _only_user(cast)
+    product = only_user(cast)
     if product is None or product.target is not operator.mul:
         return node, None, None
     factor = next((arg for arg in product.args if arg is not cast), None)
-    if not isinstance(factor, Node) or not _is_row(factor, columns):
+    if dtype_of(factor) is not tl.float32 or shape_of(factor) not in factors:
         return node, None, None
-    total = _only_user(product)
+    total = only_user(product)
     if total is not None and total.target is operator.add:
         other = next((arg for arg in total.args if arg is not product), None)
         bias = constants.tensor(other)
-        if bias is not None and bias.shape == (columns,) and bias.dtype is tl.float32:
-            return total, factor, constants.copy(bias).array
+        if bias is not None and bias.shape in biases and bias.dtype is tl.float32:
+            return total, factor, constants.copy(bias).array.reshape(-1)
     return product, factor, None
 
 
-def _only_user(node: Node) -> Node | None:
+def only_user(node: Node) -> Node | None:
+    """Return the only node that reads a node, or None."""
     return next(iter(node.users)) if len(node.users) == 1 else None
-
-
-def _is_row(factor: Node, columns: int) -> bool:
-    """Return whether a factor is known to be float32, and one number or one for each column."""
-    shape = shape_of(factor)
-    return dtype_of(factor) is tl.float32 and shape in ((), (1,), (columns,))

@@ -1,6 +1,9 @@
-// Products of matrices of eight-bit integers, exact:
+// Products of matrices of eight-bit integers, and convolutions, exact:
 //
-//   tl_integer_product       s = start + x @ w      (m, k) @ (k, n) -> (m, n), int32; y is s, or float: s · factor + shift
+//   tl_integer_product       s = start + x @ w      (m, k) @ (k, n) -> (m, n), int32; y is s, or float: s · factor + shift, or
+//                            uint8: clamp(round(s · factor + shift), low, high) + zero, ties to even
+//   tl_integer_convolution   the same for rows x of the windows of images, which are gathered for some points at once
+//   tl_integer_windows       bytes of scratch for it
 //   tl_integer_pack          w for it, in tl_integer_packed(k, n) bytes
 //   tl_quantize_u8           codes = clamp(round(x / scale) + zero, 0, 255), ties to even; NaN gives any code
 //   tl_integers_in_word      how many elements of x are multiplied together: of uint8, or of int16 on targets without such an
@@ -8,9 +11,13 @@
 //   layout  x (m, words · TOGETHER), rows padded with anything; w (k, n) int16 for tl_integer_pack, which writes
 //           (panels of PAIR columns, words, PAIR, TOGETHER), zeros where w has none; with int8 where x has uint8, and each
 //           element in [-128, 127]; start (n,) int32 or null; factor, shift (n,) or null: without a factor y is int32
-//   range   rows of y from `first` to `last`: calls for different ranges may run concurrently
+//   codes   {zero, low, high} or null: with codes y is uint8
+//   images  shape as in convolution.h, of one group; x (samples, height, width, channels), w (kernel_h · kernel_w · channels,
+//           outputs), y (samples, out_h, out_w, outputs); `outside` is what each byte of x is outside of it
+//   range   rows of y, of samples · out_h for images, from `first` to `last`: calls for different ranges may run concurrently
 //   align   none needed      alias  nothing overlaps
 //   error   none while |s| < 2^31; as float that of two roundings
+#include "convolution/convolution.h"
 #include "runtime/vec.h"
 
 #if defined __AVX512VNNI__ || defined __AVX2__ || defined __SSE2__
@@ -37,6 +44,7 @@ enum {
 #endif
   PAIR = 2 * LANES,
   BLOCK = 1 << 17, // bytes of x that are multiplied by all of w before the next ones
+  CHUNK = 16,      // bytes that are gathered at once
 };
 
 typedef int32_t vi_unaligned __attribute__((vector_size(4 * LANES), aligned(1)));
@@ -77,9 +85,20 @@ typedef struct {
   char *y;
   const char *x, *w;
   const int32_t *start;
-  const float *factor, *shift;
+  const float *factor, *shift, *codes;
   size_t words, n, width; // of x; columns of y, and those of the panel
 } panel;
+
+typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1)));
+
+// Some lanes, rounded and with an offset; a float plus ROUNDING has the integer in its low bits.
+static inline void store_codes(uint8_t *to, size_t left, vf y, float zero) {
+  const bytes made = __builtin_convertvector((vi)(y + splat(ROUNDING)) + ((int32_t)zero - 0x4b400000), bytes);
+  if (left >= LANES)
+    *(bytes *)to = made;
+  else
+    for (size_t j = 0; j < left; j++) to[j] = made[j];
+}
 
 static __attribute__((noinline)) void finish(const panel *p, size_t first, size_t count, const vi *sums) {
   for (size_t i = first; i < first + count; i++)
@@ -92,7 +111,10 @@ static __attribute__((noinline)) void finish(const panel *p, size_t first, size_
         y = __builtin_convertvector(s, vf) * load_up_to(p->factor + from, left);
         if (p->shift) y += load_up_to(p->shift + from, left);
       }
-      store_up_to((float *)p->y + i * p->n + from, left, y);
+      if (p->codes)
+        store_codes((uint8_t *)p->y + i * p->n + from, left, clamp(y, splat(p->codes[1]), splat(p->codes[2])), p->codes[0]);
+      else
+        store_up_to((float *)p->y + i * p->n + from, left, y);
     }
 }
 
@@ -126,15 +148,15 @@ static __attribute__((noinline)) void all_rows(const panel *p, size_t first, siz
 static __attribute__((noinline)) void half_rows(const panel *p, size_t first, size_t count) { tile(p, first, count, ROWS / 2); }
 static __attribute__((noinline)) void one_row(const panel *p, size_t first) { tile(p, first, 1, 1); }
 
-EXPORT void tl_integer_product(void *y, const void *x, const void *w, const int32_t *start, const float *factor,
-                               const float *shift, size_t first, size_t last, size_t words, size_t n) {
-  const size_t fit = BLOCK / (4 * words + 1) / ROWS * ROWS, block = fit > ROWS ? fit : ROWS;
-  for (size_t top = first, count; top < last; top += count) {
-    count = smaller(block, last - top);
+static void product(char *y, const char *x, const panel *all, size_t rows) {
+  const size_t words = all->words, n = all->n, fit = BLOCK / (4 * words + 1) / ROWS * ROWS, block = fit > ROWS ? fit : ROWS;
+  const size_t item = all->codes ? 1 : sizeof(float);
+  for (size_t top = 0, count; top < rows; top += count) {
+    count = smaller(block, rows - top);
     for (size_t j = 0; j < n; j += PAIR) {
-      panel p = {.y = (char *)((float *)y + top * n + j), .x = (const char *)x + top * words * 4, .words = words, .n = n};
-      p.w = (const char *)w + j * words * 4, p.width = smaller(PAIR, n - j), p.start = start ? start + j : 0;
-      p.factor = factor ? factor + j : 0, p.shift = shift ? shift + j : 0;
+      panel p = *all;
+      p.y = y + (top * n + j) * item, p.x = x + top * words * 4, p.w += j * words * 4, p.width = smaller(PAIR, n - j);
+      p.start = p.start ? p.start + j : 0, p.factor = p.factor ? p.factor + j : 0, p.shift = p.shift ? p.shift + j : 0;
       for (size_t i = 0, left; i < count; i += left) {
         left = smaller(count - i, ROWS);
         if (left == 1)
@@ -148,17 +170,72 @@ EXPORT void tl_integer_product(void *y, const void *x, const void *w, const int3
   }
 }
 
+EXPORT void tl_integer_product(void *y, const void *x, const void *w, const int32_t *start, const float *factor,
+                               const float *shift, const float *codes, size_t first, size_t last, size_t words, size_t n) {
+  const panel p = {.w = w, .start = start, .factor = factor, .shift = shift, .codes = codes, .words = words, .n = n};
+  const size_t item = codes ? 1 : sizeof(float);
+  product((char *)y + first * n * item, (const char *)x + first * words * 4, &p, last - first);
+}
+
+// Bytes from one row of gathered windows to the next.
+static size_t row_of(const sizes *n) { return rounded_up(n->kernel_h * n->kernel_w * n->channels, TOGETHER) * sizeof(element); }
+
+static size_t points_of(const sizes *n) {
+  const size_t fit = BLOCK / row_of(n) / ROWS * ROWS;
+  return fit > ROWS ? fit : ROWS;
+}
+
+EXPORT size_t tl_integer_windows(const size_t *shape) {
+  const sizes *n = (const sizes *)shape;
+  return points_of(n) * row_of(n) + CHUNK;
+}
+
+// Copy some bytes; up to CHUNK after them are written too, and none from `end` on is read.
+static inline void copy(char *to, const char *from, size_t count, const char *end) {
+  typedef char chunk __attribute__((vector_size(CHUNK), aligned(1)));
+  for (; count && (size_t)(end - from) >= CHUNK; from += CHUNK, to += CHUNK, count -= smaller(count, CHUNK))
+    *(chunk *)to = *(const chunk *)from;
+  for (size_t i = 0; i < count; i++) to[i] = from[i];
+}
+
+// Write the window of a point, an index of y without its outputs, to `row`.
+static __attribute__((noinline)) void gather(char *row, const char *x, const sizes *n, size_t point, int outside) {
+  const size_t pixel = n->channels * sizeof(element), i = point / n->out_w, left = point % n->out_w * n->stride_w - n->before_w;
+  const char *end = x + n->samples * n->height * n->width * pixel;
+  for (size_t v = 0; v < n->kernel_h; v++) {
+    const size_t h = i % n->out_h * n->stride_h + v * n->dilation_h - n->before_h; // wraps around above x
+    const char *from = x + (i / n->out_h * n->height + h) * n->width * pixel;
+    const int is_inside = h < n->height && left < n->width && left + n->kernel_w <= n->width && n->dilation_w == 1;
+    const size_t together = is_inside ? n->kernel_w : 1; // pixels that are adjacent
+    for (size_t u = 0; u < n->kernel_w; u += together, row += together * pixel) {
+      const size_t w = left + u * n->dilation_w;
+      if (h < n->height && w < n->width)
+        copy(row, from + w * pixel, together * pixel, end);
+      else
+        for (size_t c = 0; c < pixel; c++) row[c] = (char)outside;
+    }
+  }
+}
+
+EXPORT void tl_integer_convolution(void *y, const void *x, const void *w, const int32_t *start, const float *factor,
+                                   const float *shift, const float *codes, size_t first, size_t last, const size_t *shape,
+                                   size_t outside, char *scratch) {
+  const sizes *n = (const sizes *)shape;
+  const size_t row = row_of(n), item = codes ? 1 : sizeof(float), end = last * n->out_w;
+  const panel p = {.w = w, .start = start, .factor = factor, .shift = shift, .codes = codes, .words = row / 4, .n = n->outputs};
+  const int is_plain = n->kernel_h * n->kernel_w == 1 && n->stride_h == 1 && n->stride_w == 1 && n->out_h == n->height &&
+                       n->out_w == n->width && row == n->channels * sizeof(element); // points of y are those of x
+  for (size_t point = first * n->out_w, count; point < end; point += count) {
+    count = is_plain ? end - point : smaller(points_of(n), end - point);
+    for (size_t i = 0; i < count && !is_plain; i++) gather(scratch + i * row, x, n, point + i, (int)outside);
+    product((char *)y + point * n->outputs * item, is_plain ? (const char *)x + point * row : scratch, &p, count);
+  }
+}
+
 EXPORT void tl_quantize_u8(uint8_t *codes, const float *x, size_t count, float zero, float scale) {
-  typedef uint8_t bytes __attribute__((vector_size(LANES), aligned(1)));
   const vf least = splat(-zero), most = splat(255.0f - zero);
-  const vi offset = (int32_t)zero - 0x4b400000 - (vi){0}; // of a float plus ROUNDING
   for (size_t i = 0; i < count; i += LANES) {
     const size_t left = smaller(LANES, count - i);
-    const vf code = clamp(load_up_to(x + i, left) / splat(scale), least, most) + splat(ROUNDING);
-    const bytes made = __builtin_convertvector((vi)code + offset, bytes);
-    if (left == LANES)
-      *(bytes *)(codes + i) = made;
-    else
-      for (size_t j = 0; j < left; j++) codes[i + j] = made[j];
+    store_codes(codes + i, left, clamp(load_up_to(x + i, left) / splat(scale), least, most), zero);
   }
 }

@@ -93,6 +93,16 @@ def test_activations_bound_codes(action: str, kind: Any) -> None:
     )  # float products
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_maxima_of_codes(kind: Any) -> None:
+    rng = np.random.default_rng(4)
+    weights = {"w": codes(rng, np.int8, 5, 3, 1, 1), "z": np.array(0, kind), "wz": np.array(0, np.int8)}
+    weights |= {"s": np.float32(0.02), "ws": np.float32(0.01)}
+    pool = call("MaxPool", "c", "y", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+    nodes = [call("QLinearConv", "x s z w ws wz s z", "c"), pool]
+    check(nodes, codes(rng, kind, 1, 3, 6, 6), weights)
+
+
 @pytest.mark.parametrize("transposed", [0, 1])
 def test_products_between_codes(transposed: int) -> None:
     rng = np.random.default_rng(2)

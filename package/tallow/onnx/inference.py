@@ -8,6 +8,7 @@ is made, and it is made again after a change of the graph, of a tensor, or of wh
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,8 @@ from tallow.nn.hooks import STRUCTURE
 from tallow.onnx.quick import QUICK, Constants
 from tallow.tape.writes import last_write, writes
 
+_ARRAY = operator.attrgetter("array")
+
 
 class Inference:
     """The quick form of one graph, as it is now.
@@ -34,15 +37,19 @@ class Inference:
     def __init__(self, module: GraphModule) -> None:
         self._module, self._code, self._changes = module, module.code, STRUCTURE.changes
         self._written, self._hidden = writes.last, writes.hidden
-        self._below: list[Inference] = []
+        self._all = [self]  # and those of the graphs below
         self._held: dict[str, Any] = {}
         graph = copy.deepcopy(module.graph)
         constants = Constants(module)
         for simplify in QUICK:
             simplify(graph, constants)
         self._constants = constants
-        self._copied = [(tensor, tensor.array) for tensor in constants.copied]
+        self._copied = list(constants.copied)
+        self._arrays = [tensor.array for tensor in self._copied]
         self.run = self._function(graph)
+        for below in self._all[1:]:
+            self._copied += below._copied
+            self._arrays += below._arrays
 
     def _function(self, graph: Graph) -> Callable[..., Any]:
         written = _Writer(graph, self._value).write()
@@ -59,23 +66,22 @@ class Inference:
             self._held[path] = held
         if not isinstance(held, GraphModule):
             return held
-        self._below.append(Inference(held))
-        return self._below[-1].run
+        below = Inference(held)
+        self._all += below._all
+        return below.run
 
     def holds(self) -> bool:
         """Return whether nothing has changed since the form was made."""
-        if self._module.code is not self._code or not all(map(Inference.holds, self._below)):
+        if any(each._module.code is not each._code for each in self._all):
             return False
         if self._changes != STRUCTURE.changes:
-            if any(at_path(self._module, path) is not held for path, held in self._held.items()):
+            if any(at_path(each._module, path) is not held for each in self._all for path, held in each._held.items()):
                 return False
             self._changes = STRUCTURE.changes
-        if any(tensor.array is not array for tensor, array in self._copied):
-            return False
-        if self._hidden != writes.hidden:
+        if self._hidden != writes.hidden or not all(map(operator.is_, map(_ARRAY, self._copied), self._arrays)):
             return False
         if self._written != writes.last:
-            if any(last_write(array) > self._written for _, array in self._copied):
+            if any(last_write(array) > self._written for array in self._arrays):
                 return False
             self._written = writes.last
         return True

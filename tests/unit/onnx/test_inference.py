@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 from support.onnx_graphs import call, loaded, typed
+from support.onnx_graphs import file_of as file_of_nodes
 
 import tallow as tl
 from tallow import nn
 from tallow.compat.torch.overrides import TorchFunctionMode
 from tallow.errors import DeviceError, ShapeError
 from tallow.nn import functional as F
+from tallow.onnx.protobuf import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 
 pytestmark = pytest.mark.cpu("the quick form is that of the CPU")
 CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
@@ -324,3 +326,44 @@ def test_what_weights_alone_decide_is_computed_once() -> None:
         np.testing.assert_allclose(model(x).numpy(), by_graph(model, x).numpy(), **CLOSE)
         in_place(model)
         np.testing.assert_allclose(model(x).numpy(), by_graph(model, x).numpy(), **CLOSE)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_convolutions_of_lines_absorb_what_follows(groups: int) -> None:
+    class Line(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv1d(4, 8, 3, stride=2, padding=1, groups=groups)
+            self.last = nn.Conv1d(8, 8, 2, dilation=3, bias=False)
+            self.scale = nn.Parameter(tl.rand(8, 1))
+
+        def forward(self, x: tl.Tensor) -> tl.Tensor:
+            y = F.relu(self.first(x))
+            return F.relu(self.last(F.pad(y, (0, 3))) * self.scale + 0.25 + y)
+
+    x = tl.randn(2, 4, 21)
+    model = tl.onnx.load(file_of(Line(), x))
+    found = calls(model, x)
+    assert found["image_convolution"] == 2
+    assert not found.keys() & {"conv1d", "relu", "add"}
+    with tl.no_grad():
+        np.testing.assert_allclose(model(x).numpy(), by_graph(model, x).numpy(), **CLOSE)
+
+
+def test_branches_that_are_known_are_taken() -> None:
+    branches = [
+        GraphProto(node=[call(name, "x", out)], output=[ValueInfoProto(out)])
+        for name, out in (("Neg", "t"), ("Abs", "u"))
+    ]
+    choice = [AttributeProto(f"{name}_branch", g=graph) for name, graph in zip(("then", "else"), branches, strict=True)]
+    rank = [call("Shape", "x", "shape"), call("Size", "shape", "rank"), call("Cast", "rank", "is_any", to=9)]
+    sizes = [call("Mul", "shape shape", "squares")]
+    nodes = [*rank, *sizes, NodeProto(op_type="If", input=["is_any"], output=["y"], attribute=choice)]
+    model = tl.onnx.load(file_of_nodes(nodes, [typed("x", "n", "m")], {}, ("y", "squares")))
+    x = tl.randn(2, 3)
+    assert "if_(" in model.code
+    assert not calls(model, x)["if_"]
+    with tl.no_grad():
+        y, squares = model(x)
+    np.testing.assert_array_equal(y.numpy(), -x.numpy())
+    assert squares.tolist() == [4, 9]

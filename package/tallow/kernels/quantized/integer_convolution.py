@@ -72,6 +72,9 @@ def integer_convolution(
     """
     check_factors(block, factor, shift)
     exact = block.floats.weight.dtype
-    sums = run("image_convolution", x.astype(exact) - exact.type(zero), block.floats, None)
+    wide = x.astype(exact)
+    if zero:
+        wide -= exact.type(zero)
+    sums = run("image_convolution", wide, block.floats, None)
     last = sums.transpose(0, 2, 3, 1)
     return scaled(last if factor is not None else last.astype(np.int32), factor, shift, codes).transpose(0, 3, 1, 2)

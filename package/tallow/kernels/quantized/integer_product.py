@@ -77,7 +77,7 @@ def scaled(sums: Array, factor: Array | None, shift: Array | None, codes: Codes 
     """Return what follows the sums.  Shapes: sums (..., N), factor and shift (N,) -> (..., N)"""
     if factor is None:
         return sums
-    y = sums.astype(np.float32) * factor
+    y = sums.astype(np.float32, copy=False) * factor
     y = y if shift is None else y + shift
     if codes is None:
         return y

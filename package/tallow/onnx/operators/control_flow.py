@@ -25,7 +25,12 @@ Body = Callable[..., Any]
 @operator("If", since=1, whole=True)
 def if_(cond: Tensor, *, then_branch: Body, else_branch: Body, outputs: int = 1) -> Any:
     """Return the outputs of one of two graphs."""
-    return _unpacked(_tuple((then_branch if bool(cond) else else_branch)()), outputs)
+    return outputs_of((then_branch if bool(cond) else else_branch)(), outputs)
+
+
+def outputs_of(results: Any, outputs: int) -> Any:
+    """Return the outputs that a node has of what its graph returns: one value, or a tuple."""
+    return _unpacked(_tuple(results), outputs)
 
 
 @operator("Loop", since=1, whole=True)

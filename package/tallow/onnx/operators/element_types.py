@@ -19,16 +19,16 @@ STRING = int(DataType.STRING)
 # Of the types narrower than a byte: bits, whether they have a sign.
 BITS = {int(kind): (bits, holder is not dtypes.uint8) for kind, (bits, holder) in NARROW.items()}
 FLOAT4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)  # the numbers of float4e2m1 that have no sign
+_HELD = {int(kind): held for kind, held in DTYPES.items()} | {int(k): held for k, (_, held) in NARROW.items()}
 
 
 def dtype_of(element_type: int) -> dtype:
     """Return the dtype of tensors with an element type.  Raises: UnsupportedError if there is none, as for strings"""
-    known = {int(kind): held for kind, held in DTYPES.items()} | {int(k): held for k, (_, held) in NARROW.items()}
-    if element_type not in known:
+    if element_type not in _HELD:
         raise UnsupportedError(
             f"ONNX element type {element_type} has no dtype", hint="8 are strings: arrays of NumPy's dtype object"
         )
-    return known[element_type]
+    return _HELD[element_type]
 
 
 def element_type_of(d: dtype) -> int:

@@ -229,15 +229,21 @@ def pad_dims(data: Tensor, before: Sequence[int], after: Sequence[int], mode: st
         return F.pad(data, last_dim_first(before, after), value=value)
     for axis, (first, last) in enumerate(zip(before, after, strict=True)):
         if first or last:
-            data = tl.index_select(data, axis, tl.tensor(_padded_index(data.shape[axis], first, last, mode)))
+            data = tl.index_select(data, axis, tl.from_numpy(_padded_index(data.shape[axis], first, last, mode)))
     return data
 
 
 def _padded_index(length: int, before: int, after: int, mode: str) -> np.ndarray[Any, Any]:
     """Return the indices of the elements that a padded dim holds."""
-    index = np.arange(max(0, -before), length - max(0, -after))
-    index = np.pad(index, (max(0, before), max(0, after)), mode)  # type: ignore[call-overload]
-    return index.astype(np.int64)
+    first, count = max(0, -before), length - max(0, -before) - max(0, -after)
+    if count < 1:
+        raise ShapeError(f"Pad: a dim of {length} has no element to pad by, with mode={mode!r}")
+    index = np.arange(-max(0, before), count + max(0, after))
+    if mode == "edge":
+        return first + np.clip(index, 0, count - 1)
+    period = count if mode == "wrap" else max(2 * (count - 1), 1)
+    index %= period
+    return first + (index if mode == "wrap" else np.minimum(index, period - index))
 
 
 @operator("Pad", since=11, whole=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tallow.fx.graph import Graph
+from tallow.onnx.quick.choices import choices
 from tallow.onnx.quick.codes import codes
 from tallow.onnx.quick.constants import Constants as Constants
 from tallow.onnx.quick.folding import folding
@@ -17,4 +18,4 @@ from tallow.onnx.quick.pads import pads
 from tallow.onnx.quick.recurrence import recurrence
 
 # In the order in which they run.
-QUICK: tuple[Callable[[Graph, Constants], None], ...] = (pads, codes, folding, images, integers, recurrence)
+QUICK: tuple[Callable[[Graph, Constants], None], ...] = (pads, codes, folding, choices, images, integers, recurrence)

@@ -28,7 +28,7 @@ from tallow.onnx.operators import quantization
 from tallow.onnx.operators.windows import explicit_pads
 from tallow.onnx.passes.matching import dtype_of, name_of
 from tallow.onnx.quick.constants import Constants
-from tallow.onnx.quick.images import action_of, settings_of
+from tallow.onnx.quick.images import action_of, as_image, settings_of
 from tallow.onnx.quick.integers import only_user, scaled
 
 OFFSET = 128  # of int8 as uint8
@@ -98,7 +98,7 @@ class CodesLayer:
         """
         codes = as_bytes(x.array)
         if self.is_line:
-            codes = codes[:, :, None]
+            codes = codes[..., None]
         start = self.zero if zero is None else int(as_bytes(zero.array).item())
         if zero is None and self.factor is None and x.array.dtype != np.uint8:
             start = OFFSET
@@ -106,7 +106,7 @@ class CodesLayer:
         y = run(self.kernel, codes, self.block, start, factors, self.shift, self.codes)
         if self.scale is not None and self.scale.is_signed:
             y = (y ^ np.uint8(OFFSET)).view(np.int8)
-        return wrap(y[:, :, 0] if self.is_line else y)
+        return wrap(y[..., 0] if self.is_line else y)
 
 
 class Quantized:
@@ -286,10 +286,8 @@ def _largest(codes: Array) -> int:
 
 def _block(codes: Array, bias: Array, settings: tuple[Any, ...]) -> IntegerConvolution:
     """Return the weights of a convolution of images; a line is one row of an image."""
-    *sizes, groups = settings
-    if codes.ndim == 3:
-        codes, sizes = codes[:, :, None], [(n, *each) for n, each in zip((1, 0, 0, 1), sizes, strict=True)]
-    return IntegerConvolution(codes.astype(np.int16), bias, *sizes, groups)
+    weight, settings = as_image(codes.astype(np.int16), settings)
+    return IntegerConvolution(weight, bias, *settings)
 
 
 def _settings(node: Node, weight: Tensor | None) -> tuple[Any, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import tallow as tl
 from tallow.core.tensor import Tensor
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node, map_arg
@@ -19,7 +20,9 @@ def folding(graph: Graph, constants: Constants) -> None:
     """Replace calls whose operands are tensors of the module, or folded themselves, by constants."""
     for node in graph.nodes:
         held = {each: constants.tensor(each) for each in node.all_input_nodes}
-        if not name_of(node) or not held or any(tensor is None for tensor in held.values()) or _is_kept(node):
+        if not name_of(node) or any(tensor is None for tensor in held.values()) or _is_kept(node):
+            continue
+        if not held and node.target is not tl.tensor:
             continue
         value = _value(node, held)
         if not isinstance(value, Tensor) or type(value) is not Tensor:

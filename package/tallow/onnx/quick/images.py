@@ -10,6 +10,7 @@ import numpy as np
 
 import tallow as tl
 from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.kernels import run
@@ -34,19 +35,22 @@ class FusedConvolution:
 
     __name__ = "image_convolution"
 
-    def __init__(self, block: ImageConvolution) -> None:
-        self.block = block
+    def __init__(self, block: ImageConvolution, is_line: bool = False) -> None:
+        self.block, self.is_line = block, is_line
 
     def __call__(self, x: Tensor, plus: Tensor | None = None) -> Tensor:
-        """Return the result.  Shapes:  x (N, C, H, W), plus broadcasts to the result -> (N, O, *out)
+        """Return the result.  Shapes:  x (N, C, H, W) or (N, C, L), plus broadcasts to the result -> (N, O, *out)
 
         Raises:  ShapeError for another x; ValueError if the sum has another shape than the convolution
         """
+        image = x.array[..., None] if self.is_line else x.array
         added = None
         if plus is not None:
-            shape = (len(x.array), len(self.block.weight), *self.block.out(x.array.shape))
-            added = plus.array if plus.array.shape == shape else np.broadcast_to(plus.array, shape)
-        return wrap(run("image_convolution", x.array, self.block, added))
+            shape = (len(image), len(self.block.weight), *self.block.out(image.shape))
+            added = plus.array[..., None] if self.is_line else plus.array
+            added = added if added.shape == shape else np.broadcast_to(added, shape)
+        y = run("image_convolution", image, self.block, added)
+        return wrap(y[..., 0] if self.is_line else y)
 
 
 class ImageMaxPool:
@@ -62,7 +66,10 @@ class ImageMaxPool:
         """Return the maxima.  Shapes:  x (N, C, H, W) -> (N, C, *out)"""
         stride = self.settings[1]
         out = tuple((n + r) // s + 1 for n, r, s in zip(x.array.shape[2:], self.reach, stride, strict=True))
-        return wrap(run("image_max_pool", x.array, *self.settings, out))
+        if x.array.dtype.itemsize > 1:
+            return wrap(run("image_max_pool", x.array, *self.settings, out))
+        floats = run("image_max_pool", x.array.astype(np.float32), *self.settings, out)  # codes, which float32 holds
+        return wrap(floats.astype(x.array.dtype))
 
 
 class _Convolution:
@@ -75,6 +82,7 @@ class _Convolution:
     def __init__(self, x: Node, weight: Tensor, bias: Tensor | None, settings: tuple[Any, ...]) -> None:
         self.x, self.weight, self.bias = x, weight, bias
         self.settings = settings  # stride, before, after, dilation, groups
+        self.dims = weight.dim()
         self.plus: Node | None = None
         self.action: tuple[Any, ...] = ()
         self.scale, self.shift = 1.0, 0.0
@@ -87,20 +95,20 @@ class _Convolution:
     def block(self) -> ImageConvolution:
         """Return the arrays as a kernel takes them."""
         bias = None if self.bias is None else self.bias.array
-        stride, before, after, dilation, groups = self.settings
+        weight, (*sizes, groups) = as_image(self.weight.array, self.settings)
         action, low, high = self.action or ("nothing", -math.inf, math.inf)
         follows = {"action": action, "low": low, "high": high, "scale": self.scale, "shift": self.shift}
-        return ImageConvolution(self.weight.array, bias, stride, before, after, dilation, groups, **follows)
+        return ImageConvolution(weight, bias, *sizes, groups, **follows)
 
     def add(self, other: Any, constants: Constants) -> bool:
         """Add a constant or an image; return whether it could be absorbed."""
         if self.action:
-            number = _number(other, constants)
+            number = self._number(other, constants)
             self.shift += number or 0.0
             return number is not None
         if self.plus is None and (bias := self._by_channel(other, constants)) is not None:
             self.bias = bias if self.bias is None else self.bias + bias
-        elif self.plus is None and _is_image(other):
+        elif self.plus is None and _is_image(other, self.dims):
             self.plus = other
         else:
             return False
@@ -109,14 +117,14 @@ class _Convolution:
     def multiply(self, other: Any, constants: Constants) -> bool:
         """Multiply by a constant; return whether it could be absorbed."""
         if self.action:
-            number = _number(other, constants)
+            number = self._number(other, constants)
             if number is None or self.shift:
                 return False
             self.scale *= number
         elif self.plus is not None or (factor := self._by_channel(other, constants)) is None:
             return False
         else:
-            self.weight = self.weight * factor.reshape(-1, 1, 1, 1)
+            self.weight = self.weight * factor.reshape(-1, *[1] * (self.dims - 1))
             self.bias = None if self.bias is None else self.bias * factor
         return True
 
@@ -135,22 +143,27 @@ class _Convolution:
 
     def _by_channel(self, value: Any, constants: Constants) -> Tensor | None:
         """Return a number, or one for each channel of an image, as a vector; or None."""
-        held, outputs = constants.tensor(value), len(self.weight)
-        if held is not None and held.dtype is tl.float32 and held.shape in ((outputs, 1, 1), (1, outputs, 1, 1)):
+        held, outputs, ones = constants.tensor(value), len(self.weight), (1,) * (self.dims - 2)
+        if held is not None and held.dtype is tl.float32 and held.shape in ((outputs, *ones), (1, outputs, *ones)):
             return constants.copy(held).reshape(-1)
-        number = _number(value, constants)
+        number = self._number(value, constants)
         return None if number is None else tl.full((outputs,), number)
+
+    def _number(self, value: Any, constants: Constants) -> float | None:
+        """Return the number that an operand of an image is, or None; also for one that gives the result more dims."""
+        held = constants.tensor(value)
+        return None if held is not None and held.dim() > self.dims else constants.number(value)
 
 
 def images(graph: Graph, constants: Constants) -> None:
-    """Replace the convolutions of a graph by fused ones; and if there are some, its maxima too."""
-    count = 0
+    """Replace the convolutions of a graph by fused ones; and its maxima, if it has convolutions of floats or codes."""
     for node in graph.nodes:
         found = _found(node, constants)
         if found is not None:
-            _replace(graph, _absorb(found, node, constants), FusedConvolution(found.block()), found.arguments)
-            count += 1
-    for node in graph.nodes if count else ():
+            last = _absorb(found, node, constants)
+            _replace(graph, last, FusedConvolution(found.block(), found.dims == 3), found.arguments)
+    has_some = any(hasattr(node.target, "is_line") for node in graph.nodes)
+    for node in graph.nodes if has_some else ():
         pool = _max_pool(node)
         if pool is not None:
             _replace(graph, node, pool, node.args)
@@ -166,7 +179,8 @@ def _replace(graph: Graph, node: Node, call: FusedConvolution | ImageMaxPool, ar
 
 def _found(node: Node, constants: Constants) -> _Convolution | None:
     """Return the convolution of a node whose weights are float32 and known; None for other nodes."""
-    found = settings_of(node, constants) if node.op == "call_function" and node.target is F.conv2d else None
+    is_one = node.op == "call_function" and node.target in (F.conv1d, F.conv2d)
+    found = settings_of(node, constants) if is_one else None
     if found is None:
         return None
     x, weight, bias, settings = found
@@ -220,17 +234,21 @@ def _absorb(found: _Convolution, node: Node, constants: Constants) -> Node:
     return node
 
 
-def _number(value: Any, constants: Constants) -> float | None:
-    """Return the number that an operand of an image is, or None; also for one that gives the result more dims."""
-    held = constants.tensor(value)
-    return None if held is not None and held.dim() > 4 else constants.number(value)
+def as_image(weight: Array, settings: tuple[Any, ...]) -> tuple[Array, tuple[Any, ...]]:
+    """Return the weight and the settings of a convolution of images; a line (N, C, L) is one of width 1."""
+    if weight.ndim == 4:
+        return weight, settings
+    stride, before, after, dilation, groups = settings
+    return weight[..., None], ((*stride, 1), (*before, 0), (*after, 0), (*dilation, 1), groups)
 
 
-def _is_image(value: Any) -> bool:
-    """Return whether a node is known to be an image: a tensor of four dims, or what a convolution makes."""
+def _is_image(value: Any, dims: int) -> bool:
+    """Return whether a node is known to have so many dims: by its shape, or because a convolution makes it."""
     if not isinstance(value, Node) or value.op == "get_attr":
         return False
-    return isinstance(value.target, FusedConvolution) or len(shape_of(value) or ()) == 4
+    if isinstance(value.target, FusedConvolution):
+        return value.target.is_line == (dims == 3)
+    return len(shape_of(value) or ()) == dims
 
 
 def action_of(node: Node, constants: Constants) -> tuple[Any, ...] | None:

@@ -15,7 +15,7 @@ from tallow.onnx.wire import Field, Message, table
 
 
 def valid_file() -> bytes:
-    """Return a file with products, a convolution, shapes, a choice and a loop."""
+    """Return a file with products, convolutions of floats and of codes, maxima, shapes, a choice and a loop."""
     branch = GraphProto(node=[call("Relu", "f", "t")], output=[ValueInfoProto("t")])
     other = GraphProto(node=[call("Neg", "f", "u")], output=[ValueInfoProto("u")])
     body = GraphProto(
@@ -26,7 +26,14 @@ def valid_file() -> bytes:
     choice = [AttributeProto("then_branch", g=branch), AttributeProto("else_branch", g=other)]
     repeated = AttributeProto("body", g=body)
     nodes = [
-        call("Conv", "x kernel", "c", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        call("QuantizeLinear", "x step zero_point", "codes"),
+        call("DequantizeLinear", "codes step zero_point", "d"),
+        call("DequantizeLinear", "point step zero_point", "dw"),
+        call("Conv", "d dw", "dc", strides=[1, 1]),
+        call("QuantizeLinear", "dc step zero_point", "more"),
+        call("DequantizeLinear", "more step zero_point", "image"),
+        call("MaxPool", "image", "p", kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]),
+        call("Conv", "p kernel", "c", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
         call("Shape", "c", "shape"),
         call("Gather", "shape zero", "n"),
         call("Unsqueeze", "n axes", "n1"),
@@ -40,7 +47,8 @@ def valid_file() -> bytes:
         NodeProto(op_type="Loop", input=["trips", "", "chosen"], output=["y"], attribute=[repeated]),
     ]
     weights: dict[str, Any] = {"kernel": tl.ones(2, 1, 3, 3), "w": tl.ones(3, 32), "b": tl.ones(3), "one": 1.0}
-    weights |= {"zero": 0, "axes": [0], "rest": [-1], "trips": 2}
+    weights |= {"zero": 0, "axes": [0], "rest": [-1], "trips": 2, "step": 0.1}
+    weights |= {"zero_point": tl.tensor(3, dtype=tl.uint8), "point": tl.full((1, 1, 1, 1), 7, dtype=tl.uint8)}
     return file_of(nodes, [typed("x", "n", 1, 4, 4)], weights)
 
 

@@ -10,7 +10,8 @@ import pytest
 from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
-from tallow.errors import CheckpointError, ImageError, TallowError
+from tallow.devices import to_host
+from tallow.errors import CheckpointError, ImageError, ShapeError, TallowError
 from tallow.onnx.operators.image import image_decoder
 
 
@@ -149,3 +150,38 @@ def test_clip_without_limits_gives_finite_numbers() -> None:
     x = tl.tensor([-math.inf, 1.0, math.inf])
     largest = tl.finfo(tl.float32).max  # as onnxruntime, whose limits are those of the dtype
     assert model(x).tolist() == [-largest, 1.0, largest]
+
+
+@pytest.mark.parametrize(
+    ("name", "of_window"), [("MaxPool", np.max), ("AveragePool", np.mean), ("LpPool", np.linalg.norm)]
+)
+@pytest.mark.parametrize("kernel", [(70, 61), (3, 2)])
+def test_windows_of_any_size(name: str, of_window: Any, kernel: tuple[int, int]) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 80, 75)).astype(np.float32)
+    model = loaded([call(name, "x", "y", kernel_shape=kernel, strides=[5, 7])], [typed("x", 1, 2, 80, 75)], {})
+    found = to_host(model(tl.tensor(x)).array)
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel, (2, 3))[:, :, ::5, ::7]
+    expected = [[[of_window(w) for w in row] for row in plane] for plane in windows[0]]
+    np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [1 << 40, 1]},
+        {"kernel_shape": [1 << 31, 1 << 31], "pads": [(1 << 31) - 1] * 4},
+        {"kernel_shape": [0, 1]},
+        {"kernel_shape": [2, 2], "strides": [0, 1]},
+    ],
+)
+def test_windows_that_no_memory_holds_are_refused(name: str, attributes: dict[str, Any]) -> None:
+    with pytest.raises(TallowError, match="pooling"):
+        loaded([call(name, "x", "y", **attributes)], [typed("x", 1, 1, 9, 9)], {})(tl.ones(1, 1, 9, 9))
+
+
+def test_indices_of_many_huge_windows_are_refused() -> None:
+    model = loaded([call("MaxPool", "x", "y i", kernel_shape=[500, 500])], [typed("x", 1, 1, "h", "w")], {})
+    assert model(tl.ones(1, 1, 501, 500)).shape == (1, 1, 2, 1)
+    with pytest.raises(ShapeError, match="take too long"):
+        model(tl.ones(1, 1, 1100, 1100))

@@ -9,17 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import Any
 
 import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.onnx.operators.registry import operator
 from tallow.onnx.operators.windows import explicit_pads, last_dim_first, same_pads
 
 _MAX: dict[int, Callable[..., Any]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _AVERAGE: dict[int, Callable[..., Tensor]] = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+LARGE = 1 << 12  # elements of a window
+FEW, MOST_TIMES = 1 << 24, 64  # elements that pads may make, and of each element, whichever is more
+MOST_COMPARED = 1 << 36
 
 
 @dataclass(frozen=True)
@@ -49,14 +54,54 @@ class Windows:
         after = [a + b for a, b in zip(self.after, self.beyond, strict=True)] if beyond else self.after
         return last_dim_first(self.before, after)
 
-    def of(self, x: Tensor) -> Tensor:
-        """Return the windows of a padded x.
+    @property
+    def is_large(self) -> bool:
+        """Return whether the time of a function that reads each element of each window would surprise."""
+        return math.prod(self.kernel) > LARGE
 
-        Shapes:  (B, C, *padded) -> (B, C, *result, *kernel)
+    def elements_in(self, shape: tuple[int, ...]) -> int:
+        """Return how many elements all windows of an x have together."""
+        places = [
+            (n + b + a + e - d * (k - 1) - 1) // s + 1
+            for n, k, s, d, b, a, e in zip(
+                shape[2:], self.kernel, self.stride, self.dilation, self.before, self.after, self.beyond, strict=True
+            )
+        ]
+        return math.prod((*shape[:2], *places, *self.kernel))
+
+    def reduced(self, x: Tensor, join: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        """Return what `join`, a sum or a maximum, makes of each window of a padded x.
+
+        The time is that of x times the logarithm of the window: halves of windows are joined first.
+
+        Shapes:  (B, C, *padded) -> (B, C, *result)
         """
-        for axis, (k, s, d) in enumerate(zip(self.kernel, self.stride, self.dilation, strict=True)):
-            x = x.unfold(2 + axis, d * (k - 1) + 1, s)[..., ::d]
+        for axis, (k, s, d) in enumerate(zip(self.kernel, self.stride, self.dilation, strict=True), 2):
+            count = x.shape[axis] - d * (k - 1)
+            if count < 1:
+                raise ShapeError(f"pooling: a window of {d * (k - 1) + 1} elements in a dim of {x.shape[axis]}")
+            x = _joined(x, axis, k, d, join).narrow(axis, 0, count)
+            x = x[(slice(None),) * axis + (slice(None, None, s),)]
         return x
+
+
+def _joined(x: Tensor, axis: int, k: int, step: int, join: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Join k elements `step` apart, from each element on that has as many after it."""
+    whole, size, done = None, 1, 0
+    while True:
+        if k & size:  # x has joins of `size` elements
+            whole = x if whole is None else _pairs(whole, x, axis, done * step, join)
+            done += size
+        if done == k:
+            assert whole is not None
+            return whole
+        x, size = _pairs(x, x, axis, size * step, join), 2 * size
+
+
+def _pairs(a: Tensor, b: Tensor, axis: int, step: int, join: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """Join each element of a with that of b `step` after it."""
+    count = min(a.shape[axis], b.shape[axis] - step)
+    return join(a.narrow(axis, 0, count), b.narrow(axis, step, count))
 
 
 def _windows(
@@ -73,6 +118,8 @@ def _windows(
     if len(sizes) != rank:
         raise ShapeError(f"pooling: kernel_shape {kernel} for x of shape {tuple(x.shape)}", hint="one for each dim")
     stride, dilation = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    if min((*kernel, *stride, *dilation)) < 1:
+        raise ArgumentError(f"pooling: kernel {kernel}, strides {stride} and dilations {dilation} must be positive")
     if auto_pad.startswith("SAME"):
         before, after = same_pads(sizes, kernel, stride, dilation, auto_pad)
     else:
@@ -84,7 +131,14 @@ def _windows(
         if ceil_mode and steps * s >= size + first:  # a window that starts after the data is none
             steps -= 1
         beyond.append(max(steps * s - free, 0))
-    return Windows(kernel, stride, dilation, before, after, tuple(beyond))
+    windows = Windows(kernel, stride, dilation, before, after, tuple(beyond))
+    padded = [n + b + a + e for n, b, a, e in zip(sizes, before, after, beyond, strict=True)]
+    most = max(FEW, MOST_TIMES * math.prod(sizes))
+    if math.prod(padded) > most:
+        raise ShapeError(
+            f"pooling: pads make planes of {math.prod(padded)} elements of {sizes}; at most {most} are made"
+        )
+    return windows
 
 
 @operator("MaxPool", since=1, whole=True)
@@ -108,14 +162,21 @@ def max_pool(
     padding, padded = windows.before, x
     if not windows.is_plain:
         padding = (0,) * len(windows.kernel)
-        lowest = -math.inf if x.dtype.is_floating_point else tl.iinfo(x.dtype).min
-        padded = F.pad(x, windows.amounts(), value=lowest)
+        padded = F.pad(x, windows.amounts(), value=_lowest(x))
+    if outputs == 1 and windows.is_large:
+        return windows.reduced(F.pad(x, windows.amounts(), value=_lowest(x)), tl.maximum)
+    if outputs > 1 and windows.is_large and windows.elements_in(tuple(x.shape)) > MOST_COMPARED:
+        raise ShapeError(f"MaxPool: indices for windows of {windows.kernel} take too long", hint="use one output")
     pool = _MAX[len(windows.kernel)]
     if outputs == 1:
         return pool(padded, windows.kernel, windows.stride, padding, windows.dilation)
     y, places = pool(padded, windows.kernel, windows.stride, padding, windows.dilation, return_indices=True)
     shift = windows.before if padded is not x else (0,) * len(windows.kernel)
     return y, _flat_indices(places, tuple(padded.shape[2:]), shift, tuple(x.shape), storage_order)
+
+
+def _lowest(x: Tensor) -> float:
+    return -math.inf if x.dtype.is_floating_point else tl.iinfo(x.dtype).min
 
 
 def _flat_indices(
@@ -150,15 +211,14 @@ def average_pool(
 ) -> Tensor:
     """Return the mean of each window, over the pads too with `count_include_pad`."""
     windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    if windows.is_plain and all(d == 1 for d in windows.dilation):
+    if windows.is_plain and all(d == 1 for d in windows.dilation) and not windows.is_large:
         pool = _AVERAGE[len(windows.kernel)]
         return pool(x, windows.kernel, windows.stride, windows.before, False, bool(count_include_pad))
-    over = tuple(range(-len(windows.kernel), 0))
     ones = tl.ones((1, 1, *x.shape[2:]), dtype=x.dtype)
     ones = F.pad(ones, windows.amounts(beyond=False), value=count_include_pad)
     past = [each for more in reversed(windows.beyond) for each in (0, more)]
-    sums = windows.of(F.pad(x, windows.amounts())).sum(over)
-    return sums / windows.of(F.pad(ones, past)).sum(over)
+    sums = windows.reduced(F.pad(x, windows.amounts()), add)
+    return sums / windows.reduced(F.pad(ones, past), add)
 
 
 @operator("LpPool", since=1, whole=True)
@@ -175,9 +235,7 @@ def lp_pool(
 ) -> Tensor:
     """Return the p-norm of each window."""
     windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    over = tuple(range(-len(windows.kernel), 0))
-    sums = (windows.of(F.pad(x, windows.amounts())).abs() ** p).sum(over)
-    return sums ** (1 / p)
+    return windows.reduced(F.pad(x, windows.amounts()).abs() ** p, add) ** (1 / p)
 
 
 def _over_space(x: Tensor) -> tuple[int, ...]:

@@ -271,7 +271,12 @@ def _max_pool(node: Node) -> ImageMaxPool | None:
     options = node.kwargs
     kernel = options["kernel_shape"]
     plain = options.get("outputs", 1) == 1 and not options.get("ceil_mode") and not options.get("storage_order")
-    if not plain or len(kernel) != 2 or options.get("auto_pad", "NOTSET") != "NOTSET":
+    if (
+        not plain
+        or len(kernel) != 2
+        or math.prod(kernel) > pooling.LARGE
+        or options.get("auto_pad", "NOTSET") != "NOTSET"
+    ):
         return None
     before: Any
     after: Any

@@ -87,6 +87,7 @@ class CodesLayer:
         self.block, self.zero, self.factor, self.shift = block, zero, factor, shift
         self.scale, self.is_line = follows.scale, False
         self.codes = None if self.scale is None else Codes(self.scale.zero, follows.low, follows.high)
+        self.outputs = (block.codes if isinstance(block, IntegerMatrix) else block.weight.T).shape[-1]
         self.kernel = "integer_product" if isinstance(block, IntegerMatrix) else "integer_convolution"
 
     def __call__(self, x: Tensor, zero: Tensor | None = None, factor: Tensor | None = None) -> Tensor:
@@ -102,7 +103,7 @@ class CodesLayer:
         start = self.zero if zero is None else int(as_bytes(zero.array).item())
         if zero is None and self.factor is None and x.array.dtype != np.uint8:
             start = OFFSET
-        factors = self.factor if factor is None else np.broadcast_to(factor.array.reshape(-1), self.block.bias.shape)
+        factors = self.factor if factor is None else np.full(self.outputs, factor.array.item(), np.float32)
         y = run(self.kernel, codes, self.block, start, factors, self.shift, self.codes)
         if self.scale is not None and self.scale.is_signed:
             y = (y ^ np.uint8(OFFSET)).view(np.int8)

@@ -95,10 +95,10 @@ class _Convolution:
     def block(self) -> ImageConvolution:
         """Return the arrays as a kernel takes them."""
         bias = None if self.bias is None else self.bias.array
-        weight, (*sizes, groups) = as_image(self.weight.array, self.settings)
+        weight, settings = as_image(self.weight.array, self.settings)
         action, low, high = self.action or ("nothing", -math.inf, math.inf)
         follows = {"action": action, "low": low, "high": high, "scale": self.scale, "shift": self.shift}
-        return ImageConvolution(weight, bias, *sizes, groups, **follows)
+        return ImageConvolution(weight, bias, *settings, **follows)
 
     def add(self, other: Any, constants: Constants) -> bool:
         """Add a constant or an image; return whether it could be absorbed."""

@@ -317,6 +317,25 @@ def test_recurrent_layers_keep_their_gates(layer: Any) -> None:
             np.testing.assert_allclose(found.numpy(), expected.numpy(), **CLOSE)
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("has_state", [False, True])
+def test_lstm_layers_of_one_direction(direction: str, layout: int, has_state: bool) -> None:
+    weights = {"w": tl.randn(1, 16, 6), "r": tl.randn(1, 16, 4), "b": tl.randn(1, 32)}
+    states = {name: tl.randn(*((3, 1, 4) if layout else (1, 3, 4))) for name in ("h", "c")} if has_state else {}
+    node = call("LSTM", "", "", hidden_size=4, direction=direction, layout=layout)
+    node.input = ["x", "w", "r", "b", *(["", "h", "c"] if has_state else [])]
+    node.output = ["y", "last_h", "last_c"]
+    x = tl.randn(*((3, 5, 6) if layout else (5, 3, 6)))
+    raw = file_of_nodes([node], [typed("x", *x.shape)], weights | states, ("y", "last_h", "last_c"))
+    model = tl.onnx.load(raw)
+    assert calls(model, x)["recurrent_layer"] == 1
+    with tl.no_grad():
+        for found, expected in zip(model(x), by_graph(model, x), strict=True):
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), **CLOSE)
+
+
 def test_what_weights_alone_decide_is_computed_once() -> None:
     nodes = [call("Transpose", "w", "t", perm=[1, 0]), call("MatMul", "x t", "p"), call("Add", "p t", "y")]
     model = loaded(nodes, [typed("x", 3, 3)], {"w": tl.randn(3, 3)})

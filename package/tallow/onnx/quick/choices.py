@@ -12,6 +12,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.onnx.operators.control_flow import Body, if_, outputs_of
+from tallow.onnx.operators.shape import size
 from tallow.onnx.passes.matching import name_of
 from tallow.onnx.quick.constants import Constants
 
@@ -19,6 +20,11 @@ from tallow.onnx.quick.constants import Constants
 def whole_numbers(values: Any) -> Tensor:
     """Return an int64 tensor.  Args: values: an int, or a tuple of them"""
     return wrap(np.array(values, np.int64))
+
+
+def elements(x: Tensor) -> Tensor:
+    """Return the number of elements."""
+    return whole_numbers(x.array.size)
 
 
 def taken(branch: Body, outputs: int, *captured: Any) -> Any:
@@ -34,6 +40,8 @@ def choices(graph: Graph, constants: Constants) -> None:
         elif node.op == "call_function" and node.target is tl.tensor and node.kwargs == {"dtype": tl.int64}:
             if len(node.args) == 1 and (isinstance(node.args[0], int | tuple | list) or _is_shape(node.args[0])):
                 node.target, node.kwargs = whole_numbers, {}
+        elif node.op == "call_function" and node.target is size:
+            node.target = elements
         elif node.op == "call_function" and node.target is if_:
             _take(graph, node, constants)
     graph.eliminate_dead_code()

@@ -5,29 +5,47 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
+from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
+from tallow.nn import functional as F
 from tallow.onnx.operators.recurrent import Recurrence, gru, initial_state, lstm
 from tallow.onnx.quick.constants import Constants
+from tallow.ops.recurrent import lstm_steps
 
 
 class QuickLayer:
     """An LSTM or GRU layer with known weights, in the form that tallow's layers take."""
 
     __name__ = "recurrent_layer"
+    bias: Tensor | None = None  # the sum of both
 
     def __init__(self, layer: Recurrence, w: Tensor, r: Tensor, b: Tensor | None) -> None:
         self.layer, self.r, self.has_bias = layer, r, b is not None
         self.weights = [each.contiguous() for each in layer.flat_weights(w, r, b)]
+        if layer.kind == "LSTM" and b is not None:
+            self.bias = self.weights[2] + self.weights[3]
 
     def __call__(self, x: Tensor, *states: Tensor | None) -> tuple[Tensor, ...]:
         """Return the outputs.  Shapes:  as in `tallow.onnx.operators.recurrent`"""
         layer = self.layer
         before = tuple(initial_state(state, x, self.r, layer.layout) for state in states)
+        if layer.kind == "LSTM" and layer.directions == 1:
+            return self._lstm(x, before[0], before[1])
         if layer.kind == "GRU":
             return layer.with_weights(tl.gru, x, self.weights, self.has_bias, before[0])
         return layer.with_weights(tl.lstm, x, self.weights, self.has_bias, before)
+
+    def _lstm(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
+        """Run the steps of an LSTM in one direction, whose rows are those of x as it lies."""
+        layer = self.layer
+        x = x.transpose(0, 1) if layer.layout else x
+        steps, batch = x.shape[:2]
+        gates = F.linear(x.reshape(steps * batch, -1), self.weights[0], self.bias)
+        operands = gates, h[0], c[0], self.weights[1], None, (batch,) * steps, layer.direction == "reverse", False
+        y, *last = apply(lstm_steps, *operands)
+        return layer.laid_out(y.reshape(steps, 1, batch, -1), [each.unsqueeze(0) for each in last])
 
 
 def recurrence(graph: Graph, constants: Constants) -> None:

@@ -1,6 +1,6 @@
 import numpy as np
 
-from cases import booleans, case, integers
+from cases import booleans, case, integers, normal
 
 bits, others = integers(2, 3, low=-50, high=50), integers(3, low=0, high=20)
 small = integers(3, high=200).astype(np.uint8)
@@ -22,3 +22,6 @@ case("bitwise_left_shift", lambda m, a, b: a.clone().bitwise_left_shift_(b), bit
 case("bitwise_left_shift", lambda m, a: (a << 64, a >> 64, a >> 100), bits, grad=False)
 case("bitwise_right_shift", lambda m, a, b: (a >> b, m.bitwise_right_shift(a, b), a >> 2), bits, others, grad=False)
 case("bitwise_right_shift", lambda m, a, b: a.clone().bitwise_right_shift_(b), bits, others, grad=False)
+case("hash_tensor", lambda m, a: (m.hash_tensor(a), m.hash_tensor(a, 1, keepdim=True)), bits, grad=False)
+case("hash_tensor", lambda m, a: m.hash_tensor(a, dim=(0, -1)), normal(3, 4, 5), grad=False)
+case("hash_tensor", lambda m, a: (m.hash_tensor(a.to(m.bfloat16), 0), m.hash_tensor(a > 0)), normal(), grad=False)

@@ -53,6 +53,16 @@ CALLS |= {
 
 CALLS |= {
     "m.where(m.tensor([True]), None, None)": "where",
+    "m.arange(0, 64, 0.5, out=m.empty(0, dtype=m.int64))": "step must be nonzero",
+    "m.narrow(m.zeros(3), 0, m.tensor(True), 1)": "start must be an 0-dim integral Tensor",
+    "m.narrow(m.zeros(3), 0, m.tensor([1]), 1)": "start must be an 0-dim integral Tensor",
+    "m.nn.functional.linear_cross_entropy(m.zeros(3), m.zeros(2, 4, 3), m.zeros(2, 4))": "batched input",
+    "m.ormqr(m.zeros(()), m.zeros(()), m.zeros(()))": "ormqr",
+    "m.ormqr(m.zeros(5, 2), m.zeros(1), m.zeros(5, 3))": "ormqr",
+    "m.histogramdd(m.zeros(5, 6), [1, 1, 1, 1, 1])": "histogramdd",
+    "m.hash_tensor(m.zeros(2), mode=1)": "Unknown hash_tensor mode: 1",
+    "m.hash_tensor(m.zeros(2, dtype=m.complex64))": "not implemented for 'ComplexFloat'",
+    "m.sparse.mm(m.eye(2).to_sparse(), m.eye(2), 'sum')": "",
     "m.tensor([1.5]).prod(keepdim=True)": "prod",
     "m.trapezoid(m.ones(3), None)": "trapezoid",
     "m.tensor([1.5]).var(0, None)": "var",

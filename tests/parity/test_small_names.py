@@ -65,6 +65,18 @@ m.typename(len)
 m.histogramdd(x[:, :2], bins=[2, 3])[0]
 m.histogramdd(x[:, :2], bins=2, range=[0., 1., 0., 1.], weight=x[:, 2])[0]
 m.histogramdd(x[:, :2], bins=[m.tensor([0., .5, 2.]), m.tensor([0., 1.])], density=True)[0]
+m.segment_reduce(x, "mean", lengths=m.tensor([2, 0, 1]))
+m.segment_reduce(x, "mean", lengths=m.tensor([2, 0, 1]), initial=3)
+m.segment_reduce(x, "max", lengths=m.tensor([[4, 0], [1, 3], [2, 2]]), axis=1)
+m.segment_reduce(x, "min", offsets=m.tensor([0, 1, 3]), initial=.5)
+m.segment_reduce(x, "prod", offsets=m.tensor([1, 2]))
+m.func.grad(lambda t: (m.segment_reduce(t, "max", lengths=m.tensor([2, 1])) ** 2).sum())(x)
+m.sparse.mm((x * i).to_sparse_csr(), x.t(), "amax")
+m.sparse.mm(m.tensor([[0., 0], [2., 3]]).to_sparse_csr(), x[:2], "mean")
+F.max_pool2d_with_indices(x[None], 2, return_indices=True)[1]
+F.adaptive_max_pool1d_with_indices(x, 2, return_indices=True)[1]
+x.__rdiv__(2)
+x.clone().__idiv__(2)
 m.constant_pad_nd(x, (1, 2, 0, 1), 7)
 m.constant_pad_nd(x * 1j, (1, 2), 7 + 1j)
 m.grid_sampler(x[None, None], m.zeros(1, 2, 2, 2) + .3, 0, 1, True)

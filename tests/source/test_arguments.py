@@ -108,6 +108,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "autograd.api.grad": "only_inputs",
         "distributed.groups.init_process_group": "group_name",
         "functions.activation.gumbel_softmax": "eps",
+        "functions.*pooling.*_with_indices": "return_indices",
         "functions.inspection.*pin*": "device",
         "functions.inspection.sparse_dim": "input",
         "keras.optimizers.optimizer.Optimizer.finalize_variable_values": "var_list",
@@ -115,6 +116,9 @@ UNUSED: dict[str, dict[str, str]] = {
         "nn.parallel.data_parallel.DataParallel.__init__": "output_device",
         "nn.parallel.distributed.DistributedDataParallel.__init__": "output_device dim check_reduction",
         "random.fork_rng": "devices",
+    },
+    "the indices of the maxima tell all": {
+        "compat.core_ops.max_pool2d_with_indices_backward": "kernel_size stride padding dilation ceil_mode",
     },
     "always so: the result is sorted and stable, no file's code is run, a device is looked for": {
         "accelerator.current_accelerator": "check_available",
@@ -129,7 +133,6 @@ UNUSED: dict[str, dict[str, str]] = {
     },
     "there is nothing of the kind: one layout, no order or copy without values, complex factors are refused": {
         "compat.no_device.manual_seed": "seed",
-        "functions.fractional_pooling.*_with_indices": "return_indices",
         "core.meta.MetaArray.*": "args kwargs order copy",
         "distributed.collectives.barrier": "device_ids",
         "distributed.objects.*_list": "device",

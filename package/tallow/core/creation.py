@@ -474,6 +474,8 @@ def arange(
         raise unsupported("arange", d, "numbers")
     if d is dtypes.int64 and not integers:
         start, end, step, integers = int(start), int(end), int(step), True
+        if step == 0:
+            raise ArgumentError("arange: step must be nonzero in int64")
     length = -((start - end) // step) if integers else math.ceil((end - start) / step)
     target = devices.chosen(device)
     xp = np if target.type == "meta" else devices.get_backend(target.type).module

@@ -243,6 +243,8 @@ def publish_operators() -> None:
             setattr(Tensor, "__r" + dunder[2:], _operator(reflected, form, "__r" + dunder[2:]))
             if name != "matmul":
                 setattr(Tensor, "__i" + dunder[2:], inplace_function_of(op))
+    for prefix in ("", "r", "i"):  # names of Python 2, which PyTorch has kept
+        setattr(Tensor, f"__{prefix}div__", vars(Tensor)[f"__{prefix}truediv__"])
     for dunder, name in UNARY_OPERATORS.items():
         setattr(Tensor, dunder, PUBLIC["Tensor"][name])
 

@@ -105,8 +105,14 @@ def linear_cross_entropy(
 
     Args:    options: how PyTorch divides the work; has no effect
     Shapes:  input (N, D) or (D), linear_weight (C, ..., D), linear_bias (C, ...); target as of logits (N, C, ...)
+    Raises:  ShapeError for an input (D) and a weight of more than two dims
     """
     outer = linear_weight.shape[:-1]
+    if input.ndim == 1 < len(outer):
+        raise ShapeError(
+            f"linear_cross_entropy: a linear_weight of shape {tuple(linear_weight.shape)} requires batched input "
+            f"(N, D), got {tuple(input.shape)}"
+        )
     logits = (input @ linear_weight.reshape(-1, linear_weight.shape[-1]).mT).reshape(*input.shape[:-1], *outer)
     logits = logits if linear_bias is None else logits + linear_bias
     ignored = -100 if ignore_index is None else ignore_index

@@ -7,7 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from tallow import devices
-from tallow.core.apply import apply
+from tallow.core.apply import apply, is_recorded
 from tallow.core.arguments import check_type
 from tallow.core.creation import arange
 from tallow.core.public_api import public
@@ -41,7 +41,8 @@ def embedding(
         sparse: the gradient of a leaf is a sparse tensor of the rows that were used; see `tallow.sparse`.
 
     Shapes:  input (*) of int64 or int32, weight (V, D) -> (*, D)
-    Raises:  DimensionError for an index outside the table; UnsupportedError for `sparse` with `scale_grad_by_freq`
+    Raises:  DimensionError for an index outside the table; UnsupportedError for a gradient
+             with `sparse` and `scale_grad_by_freq`
     """
     if not isinstance(input, Tensor):
         raise ArgumentTypeError(f"embedding: input must be a Tensor of indices, not {type(input).__name__}")
@@ -55,7 +56,7 @@ def embedding(
 
 def prepare_sparse(name: str, weight: Tensor, scale_grad_by_freq: bool) -> bool:
     """Load sparse tensors. Return whether the gradient of a table can be sparse: only a leaf takes it."""
-    if scale_grad_by_freq:
+    if scale_grad_by_freq and is_recorded(weight):
         raise UnsupportedError(f"{name}: scale_grad_by_freq does not support sparse gradients", hint="use one of them")
     import_module("tallow.sparse")
     return weight.is_leaf

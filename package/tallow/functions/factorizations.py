@@ -148,7 +148,13 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, tran
 
     Args:    input2: the factors τ that `geqrf` has returned beside `input`
     Shapes:  input (..., M, K), input2 (..., K), input3 (..., M, N), or (..., N, M) if not `left` -> as input3
+    Raises:  ShapeError unless K factors are as many as there are reflections
     """
+    if input.ndim < 2 or input3.ndim < 2:
+        raise ShapeError("ormqr: input and input3 must have at least 2 dimensions")
+    rows = input3.shape[-2 if left else -1]
+    if input2.shape[-1] != min(rows, input.shape[-1]):
+        raise ShapeError(f"ormqr: {input2.shape[-1]} factors for {rows} rows and input {tuple(input.shape)}")
     order = range(input2.shape[-1])
     factors = input2.conj() if transpose else input2
     return _reflected(input3, input, factors, order if left == transpose else reversed(order), left)

@@ -73,9 +73,7 @@ def interpolate(
         raise ShapeError(f"interpolate: input and output sizes must be greater than 0, got {spatial} and {tuple(out)}")
     in_bytes = mode in ("bilinear", "bicubic") and input.array.dtype == np.uint8
     taps = [
-        kinds.nearest(n, m, 1.0, exact=False)
-        if n == m and (antialias or in_bytes)  # PyTorch skips the pass then, even if rounding changed the scale
-        else _taps(mode, n, m, f, bool(align_corners), antialias)
+        axis_taps(mode, n, m, f, bool(align_corners), antialias, in_bytes)
         for n, m, f in zip(spatial, out, factors, strict=True)
     ]
     return apply(kinds.resample, input, taps)
@@ -132,7 +130,18 @@ def _check_mode(mode: str, input: Tensor, align_corners: bool | None, antialias:
         raise ArgumentError("interpolate: lanczos mode needs antialias=True")
 
 
-def _taps(mode: str, size: int, out: int, factor: float | None, align_corners: bool, antialias: bool) -> Taps:
+def axis_taps(
+    mode: str,
+    size: int,
+    out: int,
+    factor: float | None,
+    align_corners: bool,
+    antialias: bool,
+    in_bytes: bool = False,
+) -> Taps:
+    """Return what `resample` needs for one spatial dim; the step is that of the sizes if `factor` is None."""
+    if size == out and (antialias or in_bytes):  # PyTorch skips the pass then, even if rounding changed the scale
+        return kinds.nearest(size, out, 1.0, exact=False)
     step = size / out if factor is None else 1 / factor
     if mode.startswith("nearest"):
         return kinds.nearest(size, out, step, exact=mode == "nearest-exact")

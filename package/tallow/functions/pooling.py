@@ -95,8 +95,12 @@ def max_pool1d_with_indices(
     padding: IntOrInts = 0,
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`.
+
+    `return_indices` has no effect.
+    """
     return pooling.max_pool_with_indices.call(input, 1, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -131,8 +135,12 @@ def max_pool2d_with_indices(
     padding: IntOrInts = 0,
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool2d`."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool2d`.
+
+    `return_indices` has no effect.
+    """
     return pooling.max_pool_with_indices.call(input, 2, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -167,8 +175,12 @@ def max_pool3d_with_indices(
     padding: IntOrInts = 0,
     dilation: IntOrInts = 1,
     ceil_mode: bool = False,
+    return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool3d`."""
+    """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool3d`.
+
+    `return_indices` has no effect.
+    """
     return pooling.max_pool_with_indices.call(input, 3, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -367,8 +379,13 @@ def adaptive_max_pool1d(input: Tensor, output_size: OutputSize, return_indices: 
 
 @public("F")
 @recorded_whole
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
-    """Return the maxima of `adaptive_max_pool1d`, and their indices in the flattened spatial dims."""
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Return the maxima of `adaptive_max_pool1d`, and their indices in the flattened spatial dims.
+
+    `return_indices` has no effect.
+    """
     return _adaptive_max_pool(1, True, input, output_size)
 
 
@@ -381,8 +398,13 @@ def adaptive_max_pool2d(input: Tensor, output_size: OutputSize, return_indices: 
 
 @public("F")
 @recorded_whole
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
-    """Return the maxima of `adaptive_max_pool2d`, and their indices in the flattened spatial dims."""
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Return the maxima of `adaptive_max_pool2d`, and their indices in the flattened spatial dims.
+
+    `return_indices` has no effect.
+    """
     return _adaptive_max_pool(2, True, input, output_size)
 
 
@@ -395,6 +417,11 @@ def adaptive_max_pool3d(input: Tensor, output_size: OutputSize, return_indices: 
 
 @public("F")
 @recorded_whole
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: OutputSize) -> tuple[Tensor, Tensor]:
-    """Return the maxima of `adaptive_max_pool3d`, and their indices in the flattened spatial dims."""
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: OutputSize, return_indices: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Return the maxima of `adaptive_max_pool3d`, and their indices in the flattened spatial dims.
+
+    `return_indices` has no effect.
+    """
     return _adaptive_max_pool(3, True, input, output_size)

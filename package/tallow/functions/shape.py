@@ -16,7 +16,7 @@ from tallow.core.size import Size
 from tallow.core.tensor import Tensor, wrap
 from tallow.core.whole_calls import recorded_whole
 from tallow.devices import array_module
-from tallow.errors import ArgumentTypeError, DimensionError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.functions.complex_numbers import conj
 from tallow.ops import shape as ops
 from tallow.ops.axis_index import on_axis, part
@@ -104,6 +104,10 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """
     if not input.ndim:
         raise ShapeError("narrow: cannot be applied to a 0-dim tensor")
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.storage.kind not in "iu"):
+        raise ArgumentError(
+            f"narrow: start must be an 0-dim integral Tensor, got {start.dtype} of {tuple(start.shape)}"
+        )
     dim = normalize_dim(dim, input.ndim, "narrow")
     first, length, size = as_int(start, "narrow"), as_int(length, "narrow"), input.shape[dim]
     if length < 0:

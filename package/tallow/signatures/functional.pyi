@@ -34,7 +34,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[buil
 def adaptive_max_pool1d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool1d`."""
 
-def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
+def adaptive_max_pool1d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool1d`, and their indices in the flattened spatial dims."""
 
 @overload
@@ -49,7 +49,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[buil
 def adaptive_max_pool2d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool2d`."""
 
-def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
+def adaptive_max_pool2d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool2d`, and their indices in the flattened spatial dims."""
 
 @overload
@@ -64,7 +64,7 @@ def adaptive_max_pool3d(input: Tensor, output_size: builtins.int | Sequence[buil
 def adaptive_max_pool3d(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> Any:
     """Return maxima over windows chosen so that the output has `output_size`; see `adaptive_avg_pool3d`."""
 
-def adaptive_max_pool3d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None) -> builtins.tuple[Tensor, Tensor]:
+def adaptive_max_pool3d_with_indices(input: Tensor, output_size: builtins.int | Sequence[builtins.int | None] | None, return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maxima of `adaptive_max_pool3d`, and their indices in the flattened spatial dims."""
 
 def affine_grid(theta: Tensor, size: Sequence[builtins.int], align_corners: builtins.bool | None = ...) -> Tensor:
@@ -304,7 +304,7 @@ def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
-def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
+def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
 
 @overload
@@ -319,7 +319,7 @@ def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
-def max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
+def max_pool2d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool2d`."""
 
 @overload
@@ -334,7 +334,7 @@ def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
-def max_pool3d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
+def max_pool3d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool3d`."""
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:

@@ -643,6 +643,9 @@ def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, d
 def hardshrink(input: Tensor, lambd: builtins.float = ..., *, out: Any = ...) -> Tensor:
     """Set elements with |x| ≤ lambd to 0."""
 
+def hash_tensor(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool = ..., mode: builtins.int = ..., out: Any = ...) -> Tensor:
+    """Return the exclusive or of the bits of all elements over `dim`, each as a number of 64 bits."""
+
 def heaviside(input: Tensor, values: Tensor, *, out: Any = ...) -> Tensor:
     """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
 
@@ -929,7 +932,7 @@ def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
     """Return the maximum of each window. Padding counts as -∞."""
 
-def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
+def max_pool1d_with_indices(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the flattened spatial dims; see `max_pool1d`."""
 
 @overload

@@ -656,6 +656,9 @@ class Methods:
     def hardshrink(self, lambd: builtins.float = ...) -> Tensor:
         """Set elements with |x| ≤ lambd to 0."""
 
+    def hash_tensor(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, keepdim: builtins.bool = ..., mode: builtins.int = ...) -> Tensor:
+        """Return the exclusive or of the bits of all elements over `dim`, each as a number of 64 bits."""
+
     def heaviside(self, values: Tensor) -> Tensor:
         """Return 0 below zero, 1 above, and `values` at zero, broadcast."""
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
-from tallow.errors import ShapeError, UnsupportedError
+from tallow.errors import ArgumentError, ShapeError, UnsupportedError
+from tallow.functions.top_level import segment_reduce
 from tallow.ops.memory_format import sparse_coo, sparse_csc, sparse_csr
 from tallow.ops.sparse import csr_matmul
 from tallow.ops.table import OPS
@@ -45,12 +46,19 @@ def _check(a: Tensor, b: Tensor) -> None:
 
 
 @implements("mm", "spmm", "mv")
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """Return the product of two matrices, of which one or both are sparse; with two, it is sparse.
 
+    Args:
+        reduce: "sum", "mean", "amax" or "amin" over the entries of a row times rows of `mat2`, for a matrix in
+            compressed rows and a dense one. A row without an entry is zero.
+
     Shapes:  (n, m), (m, p) or (m,) -> (n, p) or (n,)
+    Raises:  ShapeError; UnsupportedError for `reduce` with other layouts
     """
     _check(input, mat2)
+    if reduce is not None:
+        return _reduced(input, mat2, reduce)
     if not isinstance(input, SparseTensor):
         if not isinstance(mat2, SparseTensor):
             return cast(Tensor, OPS["mm"].call(input, mat2))
@@ -61,6 +69,16 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     is_vector = mat2.ndim == 1
     product = csr_matmul.call(entries, mat2[:, None] if is_vector else mat2, pointers, cols)
     return cast(Tensor, product[:, 0] if is_vector else product)
+
+
+def _reduced(input: Tensor, mat2: Tensor, reduce: str) -> Tensor:
+    if reduce not in ("sum", "mean", "amax", "amin"):
+        raise ArgumentError(f"sparse.mm: reduce={reduce!r} is not one of sum, mean, amax and amin")
+    if input.layout is not sparse_csr or isinstance(mat2, SparseTensor):
+        raise UnsupportedError("sparse.mm: reduce is for a CSR matrix and a dense one", hint="use to_sparse_csr()")
+    entries, pointers, cols = rows_of(cast(SparseTensor, input))
+    result = segment_reduce(entries[:, None] * mat2[cols], reduce, offsets=pointers)
+    return result.masked_fill((pointers.diff() == 0)[:, None], 0)
 
 
 def _of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:

@@ -407,7 +407,7 @@ def test_weight_norm_follows_its_parts() -> None:
 
 
 def test_sparse_gradients_are_refused_where_pytorch_refuses_them() -> None:
-    table, index = tl.ones(3, 2), tl.tensor([[0, 1]])
+    table, index = tl.ones(3, 2, requires_grad=True), tl.tensor([[0, 1]])
     for match, call in {
         "scale_grad_by_freq": lambda: tl.nn.functional.embedding(index, table, scale_grad_by_freq=True, sparse=True),
         "mode 'max'": lambda: tl.nn.functional.embedding_bag(index, table, mode="max", sparse=True),
@@ -415,4 +415,6 @@ def test_sparse_gradients_are_refused_where_pytorch_refuses_them() -> None:
     }.items():
         with pytest.raises(NotImplementedError, match=match):
             call()
+    rows = tl.nn.functional.embedding(index, table.detach(), scale_grad_by_freq=True, sparse=True)
+    assert rows.shape == (1, 2, 2)  # without a gradient nothing is in the way
     assert not tl.nn.Embedding(3, 2).sparse

@@ -12,6 +12,17 @@ from typing import Any
 
 import tallow
 from tallow.compat.absent import absent, refusal
+from tallow.compat.core_ops import (  # noqa: F401 - names of torch
+    _batch_norm_no_update,
+    _batch_norm_with_update,
+    _chunk_cat,
+    _log_softmax_backward_data,
+    _native_batch_norm_legit,
+    _safe_softmax,
+    _softmax_backward_data,
+    _unsafe_masked_index,
+    _unsafe_masked_index_put_accumulate,
+)
 from tallow.compat.foreach import foreach
 from tallow.compat.stand_in import is_module
 from tallow.compat.symbols import cond, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum

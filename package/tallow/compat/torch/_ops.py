@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tallow
+from tallow.compat import core_ops
 from tallow.compat.absent import absent
 from tallow.compat.libraries import load_library
 from tallow.compat.registry import OPS, existing
@@ -90,7 +91,7 @@ class _Core(_OpNamespace):
             return existing(self.name, name)
         if name in _ALIASES:
             return _ALIASES[name]
-        for home in (tallow, functional, Tensor):
+        for home in (core_ops, tallow, functional, Tensor):
             found = getattr(home, name, None)
             if callable(found):
                 function: Callable[..., Any] = found

@@ -45,6 +45,7 @@ UNROLLED = (
     *("convolution_f32.c", "cross_decode_block_f32.c", "decode_blocks_f32.c", "depthwise_f32.c", "int8_rows.c"),
     *("csr_f32.c", "csr_f64.c", "fft_f32.c", "max_pool_f32.c", "narrow_f32.c", "on_arrays.c", "parts.c"),
     *("channels_last_f32.c", "integer_product.c", "select_f32.c"),
+    *("delta_rule_f32.c", "selective_scan_f32.c", "short_convolution_f32.c"),
 )
 TARGETS = ("wasm", "native", "aarch64-linux")
 MACOS = "11.0"  # the oldest macOS that the libraries run on, and in the tag of their wheel: the first with arm64

@@ -22,6 +22,7 @@ from tallow_cuda.sources import element, load
 def block_on_card(x: Array, block: DecodeBlock, places: int | Array) -> bool:
     """float32 x of up to eight rows; contiguous arrays, heads of a multiple of 16 bytes, at most 512; gate, up alike.
 
+    Heads have no gates, and all of their elements are rotated.
     `places` are a number, or int64 in the device's memory. Quantized matrices may take fewer rows.
     """
     if block.packed is None:
@@ -31,7 +32,7 @@ def block_on_card(x: Array, block: DecodeBlock, places: int | Array) -> bool:
 
 
 def _can_be_read(block: DecodeBlock, rows: int) -> bool:
-    if block.key_cache.dtype == INT8:
+    if block.key_cache.dtype == INT8 or block.gated or block.rotated != block.head_width:
         return False
     row = block.head_width * block.key_cache.dtype.itemsize
     vectors = (block.attention_norm, block.mlp_norm, block.cos, block.sin, block.key_cache, block.value_cache)

@@ -36,6 +36,7 @@ class Kind:
         dropout: attributes with a probability, which must be 0 in training mode.
         methods: a subclass that overrides none of these computes the same. Without any, every subclass is refused.
         is_called: the block calls the module, whatever is in it.
+        copied: the block holds a copy of the module's parameters, whatever their dtype.
     """
 
     settings: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class Kind:
     dropout: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     is_called: bool = False
+    copied: bool = False
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -147,7 +149,8 @@ class Snapshot:
 
     `holds` runs before every token, so it compares the structure of the modules only after a change to any module. It
     always compares arrays, because `Module.to` replaces the array of a parameter. Blocks read arrays where they are, so
-    that a write into one needs no new blocks; except half-precision vectors, of which they hold copies in float32.
+    that a write into one needs no new blocks; except half-precision arrays that are no matrices, of which they hold
+    copies in float32, and the parameters of modules whose `Kind` says so.
     """
 
     def __init__(self, parts: Parts, pattern: Pattern) -> None:
@@ -160,7 +163,10 @@ class Snapshot:
         self._arrays = list(map(_ARRAY, self._tensors))
         self._buffers = [tensor for tensor in tensors if isinstance(tensor, BlockBuffer)]
         self._held = list(map(_HELD, self._buffers))
-        self._copied = [array for array in self._arrays if array.ndim == 1 and array.dtype in dtypes.HALVES]
+        self._copied = [array for array in self._arrays if array.ndim != 2 and array.dtype in dtypes.HALVES]
+        modules = (value for value in self._structure if isinstance(value, Module))
+        copied = (module for module in modules if (kind := pattern.kind_of(type(module))) is not None and kind.copied)
+        self._copied += [parameter.array for module in copied for parameter in module.parameters()]
         self._last_write, self._hidden_writes = writes.last, writes.hidden
 
     def holds(self) -> bool:

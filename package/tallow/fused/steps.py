@@ -18,7 +18,7 @@ from tallow.dtypes import Array
 from tallow.errors import DimensionError
 from tallow.kernels.blocks.affine import Affine, Matrix, memory, product, rows
 from tallow.kernels.blocks.cross_decode_block import CrossDecodeBlock
-from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.kernels.blocks.decode_block import Block
 from tallow.kernels.blocks.decode_stack import DecodeStack
 from tallow.kernels.table import ARRAY
 from tallow.nn.cache import KVCache
@@ -55,7 +55,7 @@ class Step(Protocol):
 
 
 class DecodeStep:
-    """A step through blocks of `tallow.kernels.blocks.decode_block`.
+    """A step through blocks of a `tallow.kernels.blocks.decode_stack`.
 
     A backend may run the step in another way, such as a CUDA graph: its `decode_runner`, if it has one, returns a
     `Runner` for a step.
@@ -73,7 +73,7 @@ class DecodeStep:
     def __init__(
         self,
         embedding: Matrix,
-        blocks: Sequence[DecodeBlock],
+        blocks: Sequence[Block],
         cache: KVCache,
         norm_scale: Array,
         eps: float,
@@ -180,13 +180,18 @@ class DecodeStep:
         backend = kernels.pick("decode_blocks", self.device.type, x, self._stack, places).backend
         if backend != ARRAY:
             return [backend] * len(blocks)
-        backends = [kernels.pick("decode_block", self.device.type, x, block, places).backend for block in blocks]
+        backends = [kernels.pick(block.kernel, self.device.type, x, block, places).backend for block in blocks]
         notes = ["" if block.mlp is None else ", and the module of the experts" for block in blocks]
         return [backend + note for backend, note in zip(backends, notes, strict=True)]
 
+    @property
+    def block_kernels(self) -> list[str]:
+        """The name of the kernel of each block."""
+        return [block.kernel for block in self._stack.blocks]
+
 
 def _memory(cache: KVCache) -> Iterator[Array]:
-    return chain.from_iterable(map(attrgetter("keys", "values"), cache.layers))
+    return chain.from_iterable(map(attrgetter("arrays"), cache.layers))
 
 
 class CrossDecodeStep:

@@ -304,7 +304,8 @@ def open_slots(
     cache = model.new_cache(growing=True, **options)
     if pages is None or model.unscaled_length is not None or cache.has_states:
         pages = PrefixPages(0)
-    decoder = getattr(cache, "decoder", None)
+    # Rows that are repeated, and texts that are cut anywhere, need keys and values.
+    decoder = None if cache.has_states else getattr(cache, "decoder", None)
     step = None if decoder is None or not length else decoder.step(cache)
     if step is not None and step.most_rows > 1:
         return SharedSlots(cache, length, pages, LEAST_ROWS if batch_invariant else 1)

@@ -273,7 +273,8 @@ class CausalLM(TextGeneration, DecoderHead):
                 for name, layer in layers.items()
             ]
         return [
-            LayerReport(name, f"decode_block, {backend}") for name, backend in zip(layers, step.backends(), strict=True)
+            LayerReport(name, f"{kernel}, {backend}")
+            for name, kernel, backend in zip(layers, step.block_kernels, step.backends(), strict=True)
         ]
 
     @property

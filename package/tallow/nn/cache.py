@@ -70,7 +70,7 @@ class KVCache:
         self.padding = np.array(padding, np.int64) if padding is not None and any(padding) else None
         shapes = (KeysValues(kv_heads, head_dim),) * layers if shapes is None else shapes
         each = zip(shapes, windows or (None,) * len(shapes), strict=True)
-        # Any: fused blocks read keys and values, and take no model with states.
+        # Any: fused blocks know which layers have keys and values, and which have states.
         self.layers: list[Any] = [self._allocate(shape, window, growing) for shape, window in each]
         self.has_states = any(isinstance(shape, States) for shape in shapes)
 
@@ -261,6 +261,11 @@ class LayerMemory:
         self.dtype = dtype
         self.device = device
         self.first = 0  # the position of keys[:, :, 0]
+
+    @property
+    def arrays(self) -> tuple[Memory, Memory]:
+        """Keys and values, as `StateMemory.arrays`."""
+        return self.keys, self.values
 
     @property
     def size(self) -> int:

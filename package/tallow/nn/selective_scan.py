@@ -2,16 +2,20 @@
 
 Letters: B batch, T positions, C channels, N elements of a channel's state.
 
+Where nothing is recorded, the table of kernels computes it; its array implementation is what else ops compute.
+
 Source:  Gu & Dao 2023, arXiv:2312.00752, algorithm 2
 """
 
 from __future__ import annotations
 
 from tallow.core.apply import apply
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
 from tallow.errors import UnsupportedError
+from tallow.kernels.table import ARRAY, kernel, run
 from tallow.ops.joining import stack
-from tallow.tape.modes import is_exporting
+from tallow.tape.modes import computes_values_only, is_exporting, no_grad
 
 CHUNK = 64  # positions whose decays are computed at once
 
@@ -29,6 +33,26 @@ def selective_scan(
 
     Raises:  UnsupportedError in `tl.export`
     """
+    operands = x_BTC, step_BTC, a_CN, b_BTN, c_BTN, state_BCN
+    if not computes_values_only():
+        return _step_by_step(*operands)
+    y_BTC, state = run("selective_scan", *[each.array for each in operands])
+    return wrap(y_BTC), wrap(state)
+
+
+@kernel("selective_scan", ARRAY)
+def selective_scan_array(
+    x_BTC: Array, step_BTC: Array, a_CN: Array, b_BTN: Array, c_BTN: Array, state_BCN: Array
+) -> tuple[Array, Array]:
+    """Compute `selective_scan` of arrays; the state is not changed."""
+    with no_grad():
+        y, state = _step_by_step(*map(wrap, (x_BTC, step_BTC, a_CN, b_BTN, c_BTN, state_BCN)))
+    return y.array, state.array
+
+
+def _step_by_step(
+    x_BTC: Tensor, step_BTC: Tensor, a_CN: Tensor, b_BTN: Tensor, c_BTN: Tensor, state_BCN: Tensor
+) -> tuple[Tensor, Tensor]:
     if is_exporting():
         raise UnsupportedError("export of a recurrence: the number of its steps depends on the text")
     outputs = []

@@ -53,6 +53,11 @@ class StateMemory:
         }
         self._marks: deque[tuple[int, dict[str, Array]]] = deque(maxlen=MOST_MARKS)
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The states, by which a replacement is noticed."""
+        return tuple(self.states.values())
+
     def row(self, row: int) -> Self:
         """Return the memory of one row, which shares the states of this one."""
         part = copy(self)

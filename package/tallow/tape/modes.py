@@ -186,6 +186,11 @@ def is_inference_mode_enabled() -> bool:
     return mode.inference
 
 
+def computes_values_only() -> bool:
+    """Return whether arrays may be computed without ops: nothing is recorded, traced, batched or lowered."""
+    return mode.usual in (PLAIN, INFERENCE) and mode.batching is None
+
+
 def is_exporting() -> bool:
     """Return whether `tl.export` records what runs."""
     return mode.tracer is not None and mode.tracer.is_functional is True

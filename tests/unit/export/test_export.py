@@ -429,7 +429,7 @@ def test_models_of_texts_of_any_length(name: str) -> None:
 
 
 def test_a_recurrence_over_positions_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="export of the gated delta rule"):
+    with pytest.raises(UnsupportedError, match="export of a recurrence"):
         export(small("Qwen3_5"), (tl.tensor(IDS),))
 
 

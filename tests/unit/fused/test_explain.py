@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cached_models import make
 
 import tallow as tl
 from tallow import kernels, nn
@@ -15,9 +16,11 @@ from tallow.errors import KernelUnavailable
 from tallow.generation import generate, generate_batch
 from tallow.models.causal_lm import CausalLM
 from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.lfm2_moe import Lfm2Moe, Lfm2MoeConfig
 from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.models.decoders.mistral import Mistral, MistralConfig
 from tallow.models.decoders.qwen import Qwen2, Qwen2Config, Qwen3, Qwen3Config
+from tallow.models.decoders.qwen3_5 import Qwen3_5Moe, Qwen3_5MoeConfig
 from tallow.models.encoders.bert import BertConfig, BertModel
 from tallow.models.whisper import Whisper, WhisperConfig
 from tallow.models.whisper.steps import Steps
@@ -54,6 +57,16 @@ def whisper(**changes: Any) -> Whisper:
     sizes = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in both.items()}
     sources = {"vocab_size": 40, "num_mel_bins": 5, "d_model": 8, "max_source_positions": 6, "max_target_positions": 9}
     return Whisper(WhisperConfig(**sizes, **sources | changes)).eval()
+
+
+def with_experts(kind: str) -> CausalLM:
+    tl.manual_seed(0)
+    sizes = SIZES | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 12}
+    if kind == "lfm2 moe":
+        return Lfm2Moe(Lfm2MoeConfig(**sizes, num_dense_layers=1, layer_types=("conv", "full_attention"))).eval()
+    sizes |= {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8, "head_dim": 8}
+    sizes |= {"linear_value_head_dim": 8, "layer_types": ("linear_attention", "full_attention")}
+    return Qwen3_5Moe(Qwen3_5MoeConfig(**sizes, shared_expert_intermediate_size=10)).eval()
 
 
 def hook(module: nn.Module) -> None:
@@ -155,6 +168,25 @@ class TestRequireFused:
                 logits = [model.next_logits([token], cache) for token in TOKENS]
         np.testing.assert_allclose(np.stack(logits), expected.numpy(), atol=ATOL, rtol=1e-4)
 
+    @pytest.mark.parametrize("kind", ["lfm2", "lfm2 moe", "qwen3.5", "qwen3.5 moe"])
+    def test_states_and_gates_are_those_of_the_modules(self, kind: str) -> None:
+        model = with_experts(kind) if kind.endswith("moe") else make(kind)
+        tl.manual_seed(2)
+        with tl.no_grad():
+            for name, parameter in model.named_parameters():
+                if "norm" in name or name.endswith("bias"):
+                    parameter.uniform_(-1, 1)
+            with kernels.off():
+                expected = model(tl.tensor([TOKENS]))[0].numpy()
+            cache, batch = model.new_cache(), model.new_cache(batch=2, padding=[0, 2])
+            with kernels.require_fused():
+                logits = [model.next_logits([token], cache) for token in TOKENS]
+                rows = [list(row) for row in zip(TOKENS, [3, 3, *TOKENS], strict=False)]
+                both = [model.last_logits([[token] for token in row], batch)[:, 0] for row in rows]
+        np.testing.assert_allclose(np.stack(logits), expected, atol=ATOL, rtol=1e-4)
+        np.testing.assert_allclose(np.stack(both)[:, 0], expected, atol=ATOL, rtol=1e-4)
+        np.testing.assert_allclose(np.stack(both)[2:, 1], expected[:-2], atol=ATOL, rtol=1e-4)
+
     def test_batches_and_models_without_blocks(self) -> None:
         with kernels.require_fused():
             assert len(list(generate_batch(llama(), [[1, 2], [3]] * 8, max_tokens=3))) == 3 * 16
@@ -254,6 +286,17 @@ class TestStaleness:
             change(untouched)
             expected = to_host(untouched.next_logits(TOKENS[3:4], _without_decoder(other)))
         np.testing.assert_allclose(after, expected, atol=ATOL)
+
+    @pytest.mark.parametrize("change", ["input_layernorm.weight", "linear_attn.A_log", "linear_attn.conv1d.weight"])
+    def test_a_state_space_layer_that_is_written_in_place(self, change: str) -> None:
+        """Blocks hold sums with the weights of norms, and read everything else where it is."""
+        model = make("qwen3.5")
+        model.next_logits([1], cache := model.new_cache())
+        cache.truncate(0)
+        with tl.no_grad(), kernels.require_fused():
+            dict(model.model.layers[0].named_parameters())[change].add_(0.5)
+            after = to_host(model.next_logits([2], cache))
+            np.testing.assert_allclose(after, model(tl.tensor([[2]]))[0, 0].numpy(), atol=ATOL)
 
     @staticmethod
     def _write_a_norm(model: Llama) -> None:

@@ -63,16 +63,16 @@ def test_a_conversation_reads_only_what_follows_the_last_mark(kind: str, monkeyp
     answer = list(cache.generate(prompt, max_tokens=10))
     assert answer == list(generate(model, prompt, max_tokens=10))
     read = []
-    hidden = type(model).hidden
+    last_logits = type(model).last_logits
 
-    def counting(self: Any, tokens_BT: tl.Tensor, memory: Any) -> tl.Tensor:
-        read.append(tokens_BT.shape[1])
-        return hidden(self, tokens_BT, memory)
+    def counting(self: Any, tokens: list[list[int]], memory: Any, last: int = 1) -> Any:
+        read.append(len(tokens[0]))
+        return last_logits(self, tokens, memory, last)
 
     # The end of the prompt changes, as when a template leaves out how the model thought.
     following = [*prompt[:-3], *text(20, 6)]
     with monkeypatch.context() as patch:
-        patch.setattr(type(model), "hidden", counting)
+        patch.setattr(type(model), "last_logits", counting)
         again = list(cache.generate(following, max_tokens=10))
     assert again == list(generate(model, following, max_tokens=10))
     assert sum(read) - 9 == len(following) - (len(prompt) - LAST)

@@ -27,8 +27,11 @@ ELSEWHERE = {
     **dict.fromkeys(("arrange_blocks", "attention_decode", "experts", "chain", "random_keep"), "models and optimizers"),
     **dict.fromkeys(("adam_step", "adam_steps", "sgd_step", "sgd_steps", "scale_all", "total_norm"), "optimizers"),
     **dict.fromkeys(("image_convolution", "image_max_pool", "integer_product", "quantize_u8"), "loaded ONNX files"),
+    **dict.fromkeys(("delta_rule", "selective_scan", "short_convolution"), "models with states"),
     **dict.fromkeys(("greedy_tokens", "sampled_tokens"), "generation"),
-    **dict.fromkeys(("decode_block", "decode_blocks", "cross_decode_block", "encoder_blocks"), "fused blocks"),
+    **dict.fromkeys(
+        ("decode_block", "decode_blocks", "state_block", "cross_decode_block", "encoder_blocks"), "fused blocks"
+    ),
 }
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import FLOAT32
 from tallow.kernels.bindings.decode_stack import PackedStack, are_integers, block_can_be_packed, computed
-from tallow.kernels.blocks.decode_block import DecodeBlock, check_call
+from tallow.kernels.blocks.decode_block import Block, check_call
 from tallow.kernels.blocks.decode_stack import DecodeStack, check_rows
 from tallow.kernels.library import BACKEND
 from tallow.kernels.table import kernel, run
 
 
-def float32_rows(x: Array, block: DecodeBlock, places: int | Array) -> bool:
+def float32_rows(x: Array, block: Block, places: int | Array) -> bool:
     """Float32 rows, and a block of contiguous, aligned NumPy arrays, with writable caches."""
     if x.dtype != FLOAT32 or not are_integers(places):
         return False
@@ -19,8 +19,13 @@ def float32_rows(x: Array, block: DecodeBlock, places: int | Array) -> bool:
 
 
 @kernel("decode_block", BACKEND, accepts=float32_rows)
-def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
+def decode_block(x: Array, block: Block, places: int | Array) -> Array:
     """Compute tallow.kernels.blocks.decode_block.decode_block, as a stack of one block."""
+    return by_stack(x, block, places)
+
+
+def by_stack(x: Array, block: Block, places: int | Array) -> Array:
+    """Compute a block of any kind as a stack of one block."""
     if block.packed is None:
         block.packed = PackedStack(DecodeStack([block], None, block.eps))
     check_call(x, block, places)

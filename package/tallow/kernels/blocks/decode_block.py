@@ -5,7 +5,8 @@
 
 This is the block of Llama, Mistral and other models of that design, without biases; of Qwen2, with them; and of Qwen3,
 in which each head of queries and keys has an RMS norm before it is rotated. Fused, it takes one call from Python to C
-per layer instead of about fifteen; in a browser those calls take most of a small model's time.
+per layer instead of about fifteen; in a browser those calls take most of a small model's time. In Qwen3.5 each element
+of what a head mixes is multiplied by σ of a gate, and a part of each head is rotated.
 
 Letters: B texts in the cache, D width, H query heads, G key/value heads, K head width, F feed-forward width,
 S positions in the cache.
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -46,11 +47,13 @@ class DecodeBlock:
     Args:
         interleaved: rotary pairs are (2i, 2i + 1), as in llama2.c; otherwise (i, i + K/2), as in Hugging Face models.
         mlp: computes the feed-forward part from normalized rows (M, D); gate, up and down are then None.
+        gated: the rows of each head in `query` are K of its query, then K of its gate.
 
-    Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D);  key, value (G·K, D);  output (D, H·K);  gate, up (F, D);
-             down (D, F);  cos, sin (≥ S, K/2);  key_cache, value_cache (B, G, S, K);
-             or None: query_bias (H·K,), key_bias, value_bias (G·K,), query_norm, key_norm (K,), or (H·K,) and (G·K,)
-             for one norm of all heads
+    Shapes:  attention_norm, mlp_norm (D,);  query (H·K, D), or (2·H·K, D) if gated;  key, value (G·K, D);  output
+             (D, H·K);  gate, up (F, D);  down (D, F);  cos, sin (≥ S, R/2) for the first R elements of each head;
+             key_cache, value_cache (B, G, S, K);
+             or None: query_bias, as many as query has rows, key_bias, value_bias (G·K,), query_norm, key_norm (K,),
+             or (H·K,) and (G·K,) for one norm of all heads
     Dtypes:  matrices quantized, or else all float32, all float16 or all bfloat16 (uint16); caches of one of these
              dtypes, or both Int8Rows; everything else float32
     Raises:  ShapeError, DtypeError: an array does not fit the others
@@ -77,6 +80,7 @@ class DecodeBlock:
     query_norm: Array | None = None
     key_norm: Array | None = None
     mlp: Callable[[Array], Array] | None = None
+    gated: bool = False
     width: int = field(init=False)
     heads: int = field(init=False)
     kv_heads: int = field(init=False)
@@ -86,26 +90,29 @@ class DecodeBlock:
     texts: int = field(init=False)
     packed: object = field(init=False, default=None, repr=False)  # a compiled kernel's own form of the block
 
+    kernel: ClassVar[str] = "decode_block"
+
     def __post_init__(self) -> None:
         gate = self.query if self.gate is None else self.gate
         if [len(a.shape) for a in (self.key_cache, self.query, gate)] != [4, 2, 2]:
             raise ShapeError("DecodeBlock: key_cache must be (B, G, S, K), query (H*K, D) and gate (F, D)")
         self.texts, self.kv_heads, self.positions, self.head_width = self.key_cache.shape
         self.width = self.query.shape[1]
-        self.heads = self.query.shape[0] // self.head_width
+        self.heads = self.query.shape[0] // self.head_width // self.parts
         self.hidden = 0 if self.gate is None else self.gate.shape[0]
         self._check_shapes()
         self._check_dtypes()
 
     def _check_shapes(self) -> None:
         d, h, g, k, f, s = self.width, self.heads, self.kv_heads, self.head_width, self.hidden, self.positions
-        table = (max(s, self.cos.shape[0]), k // 2)  # the table of angles may be longer than the cache
+        table = (max(s, self.cos.shape[0]), min(self.cos.shape[1], k // 2))  # it may be longer than the cache
+        queries = h * k * self.parts
         cache = (self.texts, g, s, k)
         expected = {
-            "attention_norm": (d,), "query": (h * k, d), "key": (g * k, d), "value": (g * k, d), "output": (d, h * k),
+            "attention_norm": (d,), "query": (queries, d), "key": (g * k, d), "value": (g * k, d), "output": (d, h * k),
             "mlp_norm": (d,), "gate": (f, d), "up": (f, d), "down": (d, f),
             "cos": table, "sin": table, "key_cache": cache, "value_cache": cache,
-            "query_bias": (h * k,), "key_bias": (g * k,), "value_bias": (g * k,),
+            "query_bias": (queries,), "key_bias": (g * k,), "value_bias": (g * k,),
             "query_norm": (h * k,) if self.norms_all else (k,), "key_norm": (g * k,) if self.norms_all else (k,),
         }  # fmt: skip
         for name, array in self._given(expected):
@@ -131,6 +138,16 @@ class DecodeBlock:
             array = getattr(self, name)
             if array is not None or not (name in OPTIONAL or (self.mlp and name in MLP)):
                 yield name, array
+
+    @property
+    def parts(self) -> int:
+        """The number of vectors of K elements that `query` has for each head."""
+        return 2 if self.gated else 1
+
+    @property
+    def rotated(self) -> int:
+        """R"""
+        return 2 * self.cos.shape[1]
 
     @property
     def norms_all(self) -> bool:
@@ -161,7 +178,27 @@ class DecodeBlock:
         return self.key_cache, self.value_cache
 
 
-def check_call(x: Array, block: DecodeBlock, places: int | Array) -> None:
+class Block(Protocol):
+    """The interface of all blocks of a `DecodeStack`."""
+
+    kernel: ClassVar[str]  # the name of what computes the block
+    mlp_norm: Array
+    gate: Matrix | None
+    up: Matrix | None
+    down: Matrix | None
+    eps: float
+    mlp: Callable[[Array], Array] | None
+    width: int
+    texts: int
+    positions: int
+    packed: object
+
+    @property
+    def matrices(self) -> tuple[Matrix, ...]:
+        """Every matrix that the block has."""
+
+
+def check_call(x: Array, block: Block, places: int | Array) -> None:
     """Raise unless `x` has the hidden state of a token for each place; a place that is a number must be in the cache.
 
     Places in a device's memory are not read: that would wait for the device.
@@ -196,12 +233,17 @@ def decode_block(x: Array, block: DecodeBlock, places: int | Array) -> Array:
     Dtypes:  x float32; half-precision weights are widened, and everything is computed in float32
     """
     check_call(x, block, places)
+    rows = zip(x.reshape(-1, block.width), rows_of(block, places), strict=True)
+    return array_module(x).stack([decode_row(row, block, place) for row, place in rows]).reshape(x.shape)
+
+
+def rows_of(block: Block, places: int | Array) -> list[tuple[int, int, int]]:
+    """Return the places of rows as numbers.  Raises: ArgumentError for a position outside the cache"""
     rows = [(0, places, 0)] if isinstance(places, int) else [tuple(place) for place in places.tolist()]
     for _, position, _ in rows:
         if not 0 <= position < block.positions:
             raise outside(position, block.positions)
-    outputs = [decode_row(row, block, place) for row, place in zip(x.reshape(len(rows), -1), rows, strict=True)]
-    return array_module(x).stack(outputs).reshape(x.shape)
+    return rows
 
 
 def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Array:
@@ -212,10 +254,11 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     """
     text, position, start = place
     xp = array_module(x)
-    n = _rms_norm(x.reshape(-1), block.attention_norm, block.eps)
-    query_HK = _heads(block, n, block.query, block.query_bias, block.query_norm)
-    key_GK = _heads(block, n, block.key, block.key_bias, block.key_norm)
-    value_GK = _heads(block, n, block.value, block.value_bias, None)
+    n = rms_norm(x.reshape(-1), block.attention_norm, block.eps)
+    projected_HpK = _heads(n, block.query, block.query_bias).reshape(block.heads, block.parts, -1)
+    query_HK = _normed(block, projected_HpK[:, 0], block.query_norm)
+    key_GK = _normed(block, _heads(n, block.key, block.key_bias), block.key_norm)
+    value_GK = _normed(block, _heads(n, block.value, block.value_bias), None)
     query_HK, key_GK = _rotate(query_HK, block, position), _rotate(key_GK, block, position)
     write(block.key_cache, (text, slice(None), position), key_GK)
     write(block.value_cache, (text, slice(None), position), value_GK)
@@ -225,36 +268,45 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     scores_GNS = query_GNK @ keys_GSK.transpose(0, 2, 1) * np.float32(block.head_width**-0.5)
     weights_GNS = xp.exp(scores_GNS - scores_GNS.max(axis=-1, keepdims=True))
     weights_GNS /= weights_GNS.sum(axis=-1, keepdims=True)
-    h = x.reshape(-1) + product((weights_GNS @ values_GSK).reshape(-1), block.output)
+    mixed_HK = (weights_GNS @ values_GSK).reshape(block.heads, -1)
+    if block.gated:
+        mixed_HK = mixed_HK / (1 + xp.exp(-projected_HpK[:, 1]))
+    return feed_forward(x.reshape(-1) + product(mixed_HK.reshape(-1), block.output), block).reshape(x.shape)
 
-    m = _rms_norm(h, block.mlp_norm, block.eps)
+
+def feed_forward(h_D: Array, block: Block) -> Array:
+    """Return a row with what the feed-forward part of a block adds to it."""
+    m = rms_norm(h_D, block.mlp_norm, block.eps)
     if block.gate is None or block.up is None or block.down is None:
         assert block.mlp is not None
-        return (h + block.mlp(m.reshape(1, -1)).reshape(-1)).reshape(x.shape)
+        return h_D + block.mlp(m.reshape(1, -1)).reshape(-1)
     gate = product(m, block.gate)
-    gate /= 1 + xp.exp(-gate)
-    y = h + product(gate * product(m, block.up), block.down)
-    return y.reshape(x.shape)
+    gate /= 1 + array_module(gate).exp(-gate)
+    return h_D + product(gate * product(m, block.up), block.down)
 
 
-def _heads(block: DecodeBlock, x_D: Array, matrix: Matrix, bias: Array | None, norm: Array | None) -> Array:
+def _heads(x_D: Array, matrix: Matrix, bias: Array | None) -> Array:
     y = product(x_D, matrix)
-    if bias is not None:
-        y = y + bias
+    return y if bias is None else y + bias
+
+
+def _normed(block: DecodeBlock, x: Array, norm: Array | None) -> Array:
     if norm is not None:
-        y = run("rms_norm", y.reshape(-1, norm.shape[0]), norm, block.eps)
-    return y.reshape(-1, block.head_width)
+        x = run("rms_norm", x.reshape(-1, norm.shape[0]), norm, block.eps)
+    return x.reshape(-1, block.head_width)
 
 
-def _rms_norm(x_D: Array, weight_D: Array, eps: float) -> Array:
-    return x_D * (np.float32(1) / array_module(x_D).sqrt((x_D * x_D).mean() + np.float32(eps))) * weight_D
+def rms_norm(x: Array, weight: Array, eps: float) -> Array:
+    """Return rows divided by the roots of their mean squares, times a weight."""
+    mean = (x * x).mean(axis=-1, keepdims=True)
+    return x * (np.float32(1) / array_module(x).sqrt(mean + np.float32(eps))) * weight
 
 
 def _rotate(x_NK: Array, block: DecodeBlock, position: int) -> Array:
     cos, sin = block.cos[position], block.sin[position]
-    half = block.head_width // 2
-    first, second = (slice(0, None, 2), slice(1, None, 2)) if block.interleaved else (slice(half), slice(half, None))
-    rotated = array_module(x_NK).empty_like(x_NK)
+    end, half = block.rotated, block.rotated // 2
+    first, second = (slice(0, end, 2), slice(1, end, 2)) if block.interleaved else (slice(half), slice(half, end))
+    rotated = x_NK.copy()
     rotated[:, first] = x_NK[:, first] * cos - x_NK[:, second] * sin
     rotated[:, second] = x_NK[:, first] * sin + x_NK[:, second] * cos
     return rotated

@@ -1,4 +1,4 @@
-"""Rows through all blocks of `tallow.kernels.blocks.decode_block`, and the last norm, in one call.
+"""Rows through all blocks of `tallow.kernels.blocks.decode_block` and `state_block`, and the last norm, in one call.
 
 A row is the hidden state of one position of one text: the new tokens of several texts, or some tokens of one prompt.
 With compiled kernels a token of a small model takes one call from Python to C.
@@ -18,7 +18,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.errors import ArgumentError, DtypeError, ShapeError
-from tallow.kernels.blocks.decode_block import DecodeBlock, outside
+from tallow.kernels.blocks.decode_block import Block, DecodeBlock, outside
 from tallow.kernels.table import ARRAY, kernel, run
 
 
@@ -31,7 +31,7 @@ class DecodeStack:
     Raises:  ShapeError, DtypeError: blocks or the norm do not fit each other
     """
 
-    blocks: Sequence[DecodeBlock]
+    blocks: Sequence[Block]
     norm: Array | None
     eps: float
     width: int = field(init=False)
@@ -40,10 +40,13 @@ class DecodeStack:
     packed: object = field(init=False, default=None, repr=False)  # a compiled kernel's own form of the stack
 
     def __post_init__(self) -> None:
-        sizes = {(block.width, block.texts, block.positions) for block in self.blocks}
-        if len(sizes) != 1:
-            raise ShapeError(f"DecodeStack: blocks of (width, texts, positions) {sorted(sizes)}; expected one of each")
-        ((self.width, self.texts, self.positions),) = sizes
+        sizes = {(block.width, block.texts) for block in self.blocks}
+        positions = {block.positions for block in self.blocks if isinstance(block, DecodeBlock)}
+        if len(sizes) != 1 or len(positions) > 1:
+            found = sorted((block.width, block.texts, block.positions) for block in self.blocks)
+            raise ShapeError(f"DecodeStack: blocks of (width, texts, positions) {found}; expected one of each")
+        ((self.width, self.texts),) = sizes
+        self.positions = min(block.positions for block in self.blocks)  # states have room for more than caches
         if self.norm is not None and self.norm.shape != (self.width,):
             raise ShapeError(f"DecodeStack: the norm is {self.norm.shape}; expected {(self.width,)}")
         if self.norm is not None and self.norm.dtype != np.float32:
@@ -89,5 +92,5 @@ def decode_blocks(x: Array, stack: DecodeStack, places: int | Array) -> Array:
     """
     check_rows(x, stack, places)
     for block in stack.blocks:
-        x = run("decode_block", x, block, places)
+        x = run(block.kernel, x, block, places)
     return x if stack.norm is None else run("rms_norm", x, stack.norm, stack.eps)

@@ -317,7 +317,7 @@ class SparseDecoderLayer(LlamaDecoderLayer):
 
 
 class SparseLlama(Llama):
-    """The base of language models with experts. Their fused blocks call the module of the experts."""
+    """The base of language models with experts in some layers. Their fused blocks call the module of the experts."""
 
     fused_pattern = Pattern(
         {

@@ -122,6 +122,7 @@ class GatedAttention(Qwen3Attention):
     """Qwen3's attention with a gate for each element of the output, which `q_proj` has after a head's query."""
 
     head_norm_class = GemmaRMSNorm
+    has_gates = True
 
     def add_projections(self, config: Any, device: Any, dtype: Any) -> None:
         super().add_projections(config, device, dtype)
@@ -216,6 +217,7 @@ class GatedDeltaLayer(Module):
     """The gated delta rule or gated attention, and a feed-forward part, each after a norm and added to its input."""
 
     norm_class = GemmaRMSNorm
+    mlp_name: ClassVar[str] = "mlp"
     delta_class: ClassVar[type[GatedDeltaNet]]
 
     def __init__(self, config: GatedDeltaConfig, layer: int, device: Any, dtype: Any) -> None:

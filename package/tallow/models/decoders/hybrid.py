@@ -6,7 +6,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tallow.models.decoders.llama import Llama, LlamaConfig
+from tallow.dtypes import Array, widen
+from tallow.kernels.blocks.affine import Affine
+from tallow.kernels.blocks.decode_block import Block
+from tallow.kernels.blocks.state_block import GatedConvolution, GatedDeltaRule, StateBlock
+from tallow.models.decoders.experts import SparseLlama
+from tallow.models.decoders.llama import LlamaConfig
+from tallow.nn.cache import KVCache
+from tallow.nn.short_convolution import ShortConvolution
 from tallow.nn.state_memory import KeysValues, LayerShape, States
 
 ATTENTION = "full_attention"
@@ -60,9 +67,30 @@ class HybridConfig(LlamaConfig):
         return tuple(attention if self.has_attention(i) else self.states for i in range(self.num_hidden_layers))
 
 
-class HybridLlama(Llama):
-    """The base of language models in which some layers have states."""
+class HybridLlama(SparseLlama):
+    """The base of language models in which some layers have states. Some have experts, too."""
 
     @property
     def windows(self) -> tuple[int | None, ...]:
         return (None,) * self.config.num_hidden_layers
+
+    def fused_limit(self, cache: KVCache) -> str | None:
+        if cache.device.type != "cpu":
+            return f"no fused block computes states on {cache.device}"
+        return super().fused_limit(cache)
+
+    def fused_block(self, layer: Any, index: int, cache: KVCache, eps: float) -> Block:
+        if layer.has_attention:
+            return super().fused_block(layer, index, cache, eps)
+        norm, mlp_norm = self.fused_norms(layer)
+        mixer, output = self.fused_mixer(layer, cache)
+        return StateBlock(norm, mixer, output, mlp_norm, eps=eps, positions=cache.capacity, **self.fused_mlp(layer))
+
+    def fused_mixer(self, layer: Any, cache: KVCache) -> tuple[GatedConvolution | GatedDeltaRule, Affine]:
+        """Return what a layer without attention has instead, and its last projection."""
+        raise NotImplementedError
+
+
+def kernel_rows(convolution: ShortConvolution) -> Array:
+    """Return the kernel of each channel in float32, (C, W)."""
+    return widen(convolution.weight.array).reshape(convolution.weight.shape[0], -1)

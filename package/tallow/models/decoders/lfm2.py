@@ -14,9 +14,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.dtypes import Array
+from tallow.fused.eligibility import Kind, Pattern
+from tallow.fused.weights import affine, vector
+from tallow.kernels.blocks.affine import Affine
+from tallow.kernels.blocks.state_block import GatedConvolution
 from tallow.models.config import rename
-from tallow.models.decoders.hybrid import HybridConfig, HybridLlama
-from tallow.models.decoders.llama import LlamaConfig, LlamaMLP, LlamaModel
+from tallow.models.decoders.hybrid import HybridConfig, HybridLlama, kernel_rows
+from tallow.models.decoders.llama import LlamaAttention, LlamaConfig, LlamaMLP, LlamaModel
 from tallow.models.decoders.qwen import Qwen3Attention
 from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
@@ -139,6 +144,7 @@ class Lfm2DecoderLayer(Module):
     """A convolution or attention, and a feed-forward part, each after a norm and added to its input."""
 
     norm_class = RMSNorm
+    mlp_name: ClassVar[str] = "feed_forward"
 
     def __init__(self, config: ConvolutionsConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -180,3 +186,22 @@ class Lfm2(HybridLlama):
     """
 
     model_class = Lfm2Model
+    fused_biases = (*HybridLlama.fused_biases, "conv.in_proj", "conv.out_proj")
+    fused_pattern = Pattern(
+        {
+            **HybridLlama.fused_pattern.kinds,
+            Lfm2DecoderLayer: Kind(settings=("has_attention",), methods=("forward",)),
+            Lfm2Attention: HybridLlama.fused_pattern.kinds[LlamaAttention],
+            Lfm2ShortConv: Kind(settings=("layer",)),
+            ShortConvolution: Kind(),
+        }
+    )
+
+    def fused_norms(self, layer: Any) -> tuple[Array, Array]:
+        return self.fused_norm(layer.operator_norm), self.fused_norm(layer.ffn_norm)
+
+    def fused_mixer(self, layer: Any, cache: KVCache) -> tuple[GatedConvolution, Affine]:
+        part = layer.conv
+        past = cache.layers[part.layer].states[ShortConvolution.state]
+        mixer = GatedConvolution(affine(part.in_proj), kernel_rows(part.conv), vector(part.conv.bias), past)
+        return mixer, affine(part.out_proj)

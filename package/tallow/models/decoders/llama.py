@@ -22,7 +22,7 @@ from tallow.fused.steps import DecodeStep
 from tallow.fused.weights import matrix, vector
 from tallow.io import llama2c
 from tallow.io.source import Source
-from tallow.kernels.blocks.decode_block import DecodeBlock
+from tallow.kernels.blocks.decode_block import Block, DecodeBlock
 from tallow.models.activations import activation_named, gated
 from tallow.models.causal_lm import CacheShape, CausalLM
 from tallow.models.decoders.decoder import BothSides, DecoderModel
@@ -52,6 +52,8 @@ class LlamaAttention(Module):
     softcap: float | None = None
     sinks: Parameter | None  # as in `causal_attention`
     output_name: ClassVar[str] = "o_proj"
+    head_norms: ClassVar[tuple[str, str]] = ("q_norm", "k_norm")  # the names of norms of heads, which some have
+    has_gates: ClassVar[bool] = False  # whether `q_proj` has a gate after each head's query
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
@@ -289,6 +291,7 @@ class Llama(CausalLM):
 
     # -------------------------------------------------------------------------------------------------- fused decoding
 
+    fused_biases: ClassVar[tuple[str, ...]] = TO_HEADS  # the ends of the names of layers whose biases the blocks have
     fused_pattern = Pattern(
         {
             LlamaModel: Kind(methods=("embed", "rotary_of", "decode")),
@@ -310,7 +313,7 @@ class Llama(CausalLM):
         """Return why the fused blocks cannot continue a cache, or None: only projections to heads have biases, queries
         see all positions, and rotary angles do not depend on the length of the text."""
         for name, module in self.named_modules():
-            if isinstance(module, PRODUCTS) and module.bias is not None and not name.endswith(TO_HEADS):
+            if isinstance(module, PRODUCTS) and module.bias is not None and not name.endswith(self.fused_biases):
                 return f"{name} has a bias, which the fused block does not take"
         for i, window in enumerate(self.windows):
             if window is not None and window < cache.capacity:
@@ -322,38 +325,66 @@ class Llama(CausalLM):
         return super().fused_limit(cache)
 
     def fused_step(self, cache: KVCache) -> DecodeStep:
-        inner, config = self.model, self.config
-        eps = inner.norm.eps
+        inner = self.model
+        eps = inner.final_norm.eps
         if eps is None or any(norm.eps != eps for norm in inner.modules() if isinstance(norm, RMSNorm)):
             raise ArgumentError("its norms have no eps, or several; the fused block has one")
-        device = next(self.parameters()).device
-        tables = [inner.rotary_of(i).tables(cache.layers[0].size, device) for i in range(len(inner.layers))]
-        blocks = [
-            DecodeBlock(
-                attention_norm=vector(layer.input_layernorm.weight),
-                query=matrix(layer.self_attn.q_proj),
-                key=matrix(layer.self_attn.k_proj),
-                value=matrix(layer.self_attn.v_proj),
-                output=matrix(layer.self_attn.o_proj),
-                mlp_norm=vector(layer.post_attention_layernorm.weight),
-                cos=tables[i][0],
-                sin=tables[i][1],
-                key_cache=cache.layers[layer.self_attn.layer].keys,
-                value_cache=cache.layers[layer.self_attn.layer].values,
-                eps=eps,
-                interleaved=config.rope_interleaved,
-                **_additions(layer.self_attn),
-                **self.fused_mlp(layer),
-            )
-            for i, layer in enumerate(inner.layers)
-        ]
         embedding = matrix(inner.embed_tokens)
         head = embedding if self.lm_head is None else matrix(self.lm_head)
-        return DecodeStep(embedding, blocks, cache, vector(inner.norm.weight), eps, head)
+        blocks = [self.fused_block(layer, i, cache, eps) for i, layer in enumerate(inner.layers)]
+        return DecodeStep(embedding, blocks, cache, self.fused_norm(inner.final_norm), eps, head)
+
+    def fused_block(self, layer: Any, index: int, cache: KVCache, eps: float) -> Block:
+        """Return the block of a layer.
+
+        Args:    index: of the layer in the model
+        """
+        norms, attention = self.fused_norms(layer), layer.self_attn
+        memory = cache.layers[attention.layer]
+        cos, sin = self.model.rotary_of(index).tables(memory.size, next(self.parameters()).device)
+        return DecodeBlock(
+            attention_norm=norms[0],
+            query=matrix(attention.q_proj),
+            key=matrix(attention.k_proj),
+            value=matrix(attention.v_proj),
+            output=matrix(getattr(attention, attention.output_name)),
+            mlp_norm=norms[1],
+            cos=cos,
+            sin=sin,
+            key_cache=memory.keys,
+            value_cache=memory.values,
+            eps=eps,
+            interleaved=self.config.rope_interleaved,
+            **self._fused_additions(attention),
+            **self.fused_mlp(layer),
+        )
+
+    def _fused_additions(self, attention: Any) -> dict[str, Any]:
+        """Return the arrays of a block that Qwen2's and Qwen3's attention have, by their arguments."""
+        query_norm, key_norm = (getattr(attention, name, None) for name in attention.head_norms)
+        return {
+            "query_bias": vector(attention.q_proj.bias),
+            "key_bias": vector(attention.k_proj.bias),
+            "value_bias": vector(attention.v_proj.bias),
+            "query_norm": query_norm and self.fused_norm(query_norm),
+            "key_norm": key_norm and self.fused_norm(key_norm),
+            "gated": attention.has_gates,
+        }
+
+    def fused_norms(self, layer: Any) -> tuple[Array, Array]:
+        """Return the scales of a layer's norms, that before attention first."""
+        return self.fused_norm(layer.input_layernorm), self.fused_norm(layer.post_attention_layernorm)
+
+    def fused_norm(self, norm: Any) -> Array:
+        """Return what an RMS norm multiplies by."""
+        scale = vector(norm.weight)
+        assert scale is not None
+        return scale
 
     def fused_mlp(self, layer: Any) -> dict[str, Any]:
         """Return the arguments of a block for the feed-forward part of a layer."""
-        return {name: matrix(getattr(layer.mlp, f"{name}_proj")) for name in ("gate", "up", "down")}
+        mlp = getattr(layer, layer.mlp_name)
+        return {name: matrix(getattr(mlp, part)) for name, part in zip(("gate", "up", "down"), mlp.names, strict=True)}
 
     # -------------------------------------------------------------------------------------------------------- loading
 
@@ -378,15 +409,3 @@ class Llama(CausalLM):
             for name, key in llama2c.LAYER_NAMES.items():
                 state[f"model.layers.{layer}.{name}.weight"] = arrays[key][layer]
         return cls.assemble(config, {name: wrap(array) for name, array in state.items()}, dtype, device, "checkpoint")
-
-
-def _additions(attention: LlamaAttention) -> dict[str, Array | None]:
-    """Return the arrays of a block that Qwen2's and Qwen3's attention have, by their arguments."""
-    query_norm, key_norm = (getattr(attention, name, None) for name in ("q_norm", "k_norm"))
-    return {
-        "query_bias": vector(attention.q_proj.bias),
-        "key_bias": vector(attention.k_proj.bias),
-        "value_bias": vector(attention.v_proj.bias),
-        "query_norm": query_norm and vector(query_norm.weight),
-        "key_norm": key_norm and vector(key_norm.weight),
-    }

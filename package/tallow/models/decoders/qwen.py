@@ -91,7 +91,6 @@ class Qwen3Attention(LlamaAttention):
     """Llama's attention with a norm on every head of queries and keys."""
 
     head_norm_class: ClassVar[type[RMSNorm]] = RMSNorm
-    head_norms: ClassVar[tuple[str, str]] = ("q_norm", "k_norm")
 
     def __init__(self, config: LlamaConfig, layer: int, device: Any, dtype: Any) -> None:
         super().__init__(config, layer, device, dtype)

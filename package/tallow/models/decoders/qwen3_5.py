@@ -15,14 +15,29 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.core.tensor import Tensor
+from tallow.dtypes import Array, widen
+from tallow.fused.eligibility import Kind, Pattern
+from tallow.fused.weights import affine
+from tallow.kernels.blocks.affine import Affine
+from tallow.kernels.blocks.state_block import GatedDeltaRule
 from tallow.models.config import texts_part
 from tallow.models.decoders.experts import ExpertsConfig
-from tallow.models.decoders.gated_delta import GatedDeltaConfig, GatedDeltaLayer, GatedDeltaNet
-from tallow.models.decoders.hybrid import HybridLlama
-from tallow.models.decoders.llama import LlamaModel
+from tallow.models.decoders.gated_delta import (
+    GatedAttention,
+    GatedDeltaConfig,
+    GatedDeltaLayer,
+    GatedDeltaNet,
+    GatedRMSNorm,
+)
+from tallow.models.decoders.gemma import GemmaRMSNorm
+from tallow.models.decoders.hybrid import HybridLlama, kernel_rows
+from tallow.models.decoders.llama import LlamaAttention, LlamaModel
 from tallow.models.decoders.qwen_moe import Qwen2MoeMLP
+from tallow.nn import functional as F
+from tallow.nn.cache import KVCache
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
+from tallow.nn.short_convolution import ShortConvolution
 
 INNER = "model.language_model."  # where the language model lies beside an encoder of images
 
@@ -85,7 +100,40 @@ class Qwen3_5(HybridLlama):
     Args:    as DecoderModel
     """
 
-    model_class = Qwen3_5TextModel
+    model_class: ClassVar[type[LlamaModel]] = Qwen3_5TextModel
+    fused_pattern = Pattern(
+        {
+            **HybridLlama.fused_pattern.kinds,
+            GatedDeltaLayer: Kind(settings=("has_attention",), methods=("forward",)),
+            GatedAttention: HybridLlama.fused_pattern.kinds[LlamaAttention],
+            Qwen3_5GatedDeltaNet: Kind(settings=("layer", "tiled"), allowed={"activation": (F.silu,)}),
+            GemmaRMSNorm: Kind(settings=("eps",), copied=True),
+            GatedRMSNorm: Kind(settings=("eps",)),
+            ShortConvolution: Kind(),
+        }
+    )
+
+    def fused_norm(self, norm: Any) -> Array:
+        scale = super().fused_norm(norm)
+        return 1 + scale if isinstance(norm, GemmaRMSNorm) else scale
+
+    def fused_mixer(self, layer: Any, cache: KVCache) -> tuple[GatedDeltaRule, Affine]:
+        part = layer.linear_attn
+        states = cache.layers[part.layer].states
+        mixer = GatedDeltaRule(
+            mixed_input=affine(part.in_proj_qkv),
+            gate=affine(part.in_proj_z),
+            beta=affine(part.in_proj_b),
+            size=affine(part.in_proj_a),
+            weight=kernel_rows(part.conv1d),
+            log_rate=widen(part.A_log.array),
+            size_bias=widen(part.dt_bias.array),
+            norm=self.fused_norm(part.norm),
+            past=states[ShortConvolution.state],
+            state=states[GatedDeltaNet.state],
+            tiled=part.tiled,
+        )
+        return mixer, affine(part.out_proj)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +177,7 @@ class Qwen3_5MoeTextModel(LlamaModel):
     layer_class = Qwen3_5MoeDecoderLayer
 
 
-class Qwen3_5Moe(HybridLlama):
+class Qwen3_5Moe(Qwen3_5):
     """A language model; Hugging Face's `Qwen3_5MoeForCausalLM`.
 
     Args:    as DecoderModel

@@ -53,7 +53,7 @@ class Weight(NamedTuple):
 
 
 class Following(NamedTuple):
-    """The last node of a layer, and the codes that its result is rounded to, if it is."""
+    """What a layer is followed by: the codes of its result, or nothing; and the last node of that."""
 
     last: Node
     scale: Scale | None = None

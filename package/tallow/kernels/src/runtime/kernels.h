@@ -28,6 +28,10 @@ EXPORT void tl_rotary_f32(float *y, const float *x, const float *cos, const floa
 EXPORT void tl_attention_decode_f32(float *y, const float *q, const float *k, const float *v, size_t batch, size_t heads,
                                     size_t kv_heads, size_t s, size_t width, const ptrdiff_t *k_stride,
                                     const ptrdiff_t *v_stride, float *scratch, float scale);
+EXPORT void tl_short_convolution_f32(float *y, float *past, const float *x, const float *w, const float *bias, size_t first,
+                                     size_t last, size_t batch, size_t t, size_t channels, size_t taps);
+EXPORT void tl_delta_rule_f32(float *y, const float *q, const float *k, const float *v, const float *decay, const float *beta,
+                              float *state, size_t heads, size_t t, size_t k_width, size_t v_width);
 EXPORT void tl_linear_f32(float *y, const float *x, const float *w, const float *bias, size_t m, size_t k, size_t n,
                           ptrdiff_t w_row, size_t y_row);
 EXPORT size_t tl_linear_panels_scratch(size_t m, size_t k, int format);

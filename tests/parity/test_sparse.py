@@ -311,6 +311,23 @@ def test_backward_takes_a_gradient_at_the_same_places() -> None:
     assert values.grad.tolist() == [2, 20]
 
 
+def test_products_by_compressed_columns() -> None:
+    dense, x = RNG.standard_normal((5, 4)) * (RNG.random((5, 4)) < 0.5), RNG.standard_normal((4, 3))
+    found = []
+    for m in (torch, tl):
+        a = m.tensor(dense).to_sparse_csc()
+        values = a.values().clone().requires_grad_()
+        a = m.sparse_csc_tensor(a.ccol_indices(), a.row_indices(), values, (5, 4))
+        y = a @ m.tensor(x)
+        found.append([y, a @ m.tensor(x * 2)])
+        if m is tl:  # PyTorch has no gradient for compressed columns
+            (y**2).sum().backward()
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12)
+    columns, rows = np.nonzero(dense.T)
+    np.testing.assert_allclose(values.grad.numpy(), (2 * (dense @ x) @ x.T)[rows, columns], rtol=1e-12)
+
+
 def test_columns_may_be_in_any_order() -> None:
     unordered, ordered = (
         tl.sparse_csr_tensor([0, 2, 3], columns, values, (2, 2))

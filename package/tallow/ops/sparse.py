@@ -33,8 +33,6 @@ def csr_matmul(values: Array, dense: Array, crow: Index, col: Index) -> Result:
             f"csr_matmul: {tuple(values.shape)} values in {tuple(col.shape)} columns, dense {tuple(dense.shape)}"
         )
     size = len(dense)
-    if type(col) is np.ndarray and col.size and int(col.view(np.uint64).max()) >= size:
-        raise ShapeError(f"csr_matmul: a column lies outside of the {size} rows of the dense matrix")
 
     def backward(g: Array) -> tuple[Callable[[], Array], Callable[[], Array]]:
         return (
@@ -60,6 +58,8 @@ def row_of_each(crow: Array, count: int) -> Array:
 @kernel("csr_matmul", "array")
 def csr_matmul_array(values: Array, dense: Array, crow: Array, col: Array) -> Array:
     """Return A @ dense."""
+    if type(col) is np.ndarray and col.size and int(col.astype(np.int64).view(np.uint64).max()) >= len(dense):
+        raise ShapeError(f"csr_matmul: a column lies outside of {len(dense)}")
     product = array_module(dense).zeros((len(crow) - 1, dense.shape[1]), dense.dtype)
     add_at(product, (row_of_each(crow, len(col)),), values[:, None] * dense[col])
     return product

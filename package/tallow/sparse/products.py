@@ -11,7 +11,7 @@ from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError, UnsupportedError
 from tallow.functions.top_level import segment_reduce
 from tallow.ops.memory_format import sparse_coo, sparse_csc, sparse_csr
-from tallow.ops.sparse import csr_matmul
+from tallow.ops.sparse import csr_matmul, row_of_each
 from tallow.ops.table import OPS
 from tallow.sparse.coordinates import coalesce, convert, pointers_of, sparse_dim, to_coo
 from tallow.sparse.shapes import select, transpose
@@ -22,18 +22,22 @@ def rows_of(x: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return the entries of a matrix in the order of its rows, where each row begins, and their columns."""
     if x.layout is sparse_csr:
         return x.entries, *x.places  # type: ignore[return-value]
-    if x.layout is not sparse_coo:
+    if x.layout not in (sparse_coo, sparse_csc):
         x = to_coo(x)
     if x._rows is None:
-        rows, cols = x.places[0].array
+        if x.layout is sparse_csc:
+            pointers, rows = (places.array for places in x.places)
+            cols = row_of_each(pointers, len(rows))
+        else:
+            rows, cols = x.places[0].array
         xp = array_module(rows)
         order = None if bool((rows[1:] >= rows[:-1]).all()) else xp.argsort(rows, kind="stable")
         if order is not None:
             rows, cols = rows[order], cols[order]
-        pointers = wrap(pointers_of(rows, x.shape_[0]))
-        x._rows = pointers, wrap(xp.ascontiguousarray(cols)), None if order is None else wrap(order)
-    pointers, cols, order = x._rows
-    return x.entries if order is None else x.entries[order], pointers, cols
+        found = wrap(pointers_of(rows, x.shape_[0])), wrap(xp.ascontiguousarray(cols))
+        x._rows = *found, None if order is None else wrap(order)
+    *places, order = x._rows
+    return x.entries if order is None else x.entries[order], *places
 
 
 def _check(a: Tensor, b: Tensor) -> None:

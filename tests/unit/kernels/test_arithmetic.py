@@ -227,7 +227,7 @@ def test_a_place_outside_of_the_table_is_an_error(place: int) -> None:
         run("add_rows", np.ones((3, 2), np.float32), np.zeros(2, np.int64), 5, None)
 
 
-@pytest.mark.parametrize("width", [1, 7, 8, 40, 77])
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 6, 8, 12, 16, 40, 77])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_products(width: int, dtype: Any, poisoned_empty: list[GuardedArray]) -> None:
     rng = np.random.default_rng(width)
@@ -241,7 +241,7 @@ def test_sparse_products(width: int, dtype: Any, poisoned_empty: list[GuardedArr
     np.testing.assert_allclose(run("csr_sampled", g, x, crow, cols), (g @ x.T)[rows, cols], **error)
     for memory in poisoned_empty:
         memory.check_outside()
-    for wrong in ((crow[::-1], cols), (crow, cols + 1), (crow[:-5], cols)):
+    for wrong in ((crow[::-1], cols), (crow, cols + 1), (crow, cols - 1), (crow, cols - 2**62), (crow[:-5], cols)):
         with pytest.raises(ShapeError, match="csr_matmul"):
             run("csr_matmul", values, x, *wrong)
 

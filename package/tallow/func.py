@@ -72,8 +72,10 @@ class _Run(Run):
     def __init__(self, name: str, function: Any, chosen: Sequence[Any], call: Any, has_aux: bool) -> None:
         self.chosen = chosen
         originals = leaves(list(chosen))
-        if not originals or not all(isinstance(x, Tensor) and x.is_floating_point() for x in originals):
-            raise ArgumentTypeError(f"{name}: differentiates by floating tensors, and tuples, lists and dicts of them")
+        if not originals or not all(isinstance(x, Tensor) and x.dtype.category > 1 for x in originals):
+            raise ArgumentTypeError(
+                f"{name}: differentiates by floating and complex tensors, and tuples, lists and dicts of them"
+            )
         if mode.batching is not None:
             originals = [mode.batching.expanded(x) for x in originals]
         super().__init__(name, lambda inputs: call(function, filled(list(chosen), list(inputs))), originals)
@@ -117,6 +119,11 @@ class _Run(Run):
 
     def jacobian(self, output: Tensor, chunk_size: int | None = None) -> list[Tensor]:
         return self.linked(lambda create_graph: rows_of(output, self.inputs, create_graph, chunk_size))
+
+
+def _check_real(name: str, arguments: Sequence[Any]) -> None:
+    if any(isinstance(x, Tensor) and x.is_complex() for x in leaves(list(arguments))):
+        raise UnsupportedError(f"{name}: Expected all inputs to be real", hint="take view_as_real(x) as the argument")
 
 
 def _by_argument(argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[list[Any], Any]:
@@ -261,6 +268,7 @@ def jacrev(
     @wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
         chosen, call = _by_argument(argnums, args, kwargs, "jacrev")
+        _check_real("jacrev", chosen)
         made = _Run("jacrev", func, chosen, call, has_aux)
 
         def of(output: Tensor) -> Any:
@@ -286,6 +294,7 @@ def jacfwd(
     @wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
         chosen, call = _by_argument(argnums, args, kwargs, "jacfwd")
+        _check_real("jacfwd", chosen)
         made = _Run("jacfwd", func, chosen, call, has_aux)
         push = Pushforward(made.outputs, made.inputs)
         parts = iter(made.linked(lambda create_graph: columns_of(push, create_graph)))

@@ -143,3 +143,83 @@ def test_optimizers_take_complex_parameters(optimizer: str) -> None:
             steps.step()
         found.append(z.detach().numpy())
     np.testing.assert_allclose(*found, rtol=1e-7)
+
+
+@pytest.mark.parametrize("line_search_fn", [None, "strong_wolfe"])
+def test_lbfgs_takes_complex_parameters(line_search_fn: str | None) -> None:
+    found = []
+    for m in (torch, tl):
+        z = m.tensor([1 + 2j, 3 - 1j], dtype=m.complex128, requires_grad=True)
+        optimizer = m.optim.LBFGS([z], lr=0.3, max_iter=4, line_search_fn=line_search_fn)
+
+        def closure(m: Any = m, z: Any = z, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            weights = m.tensor([1.0, 3.0], dtype=m.float64)
+            loss = ((z - 1).abs() ** 2 * weights).sum() + (z.real * z.imag).sum() * 0.1
+            loss.backward()
+            return loss
+
+        losses = [optimizer.step(closure).item() for _ in range(2)]
+        shapes = [tuple(v.shape) for v in optimizer.state[z]["old_dirs"]]
+        found.append((losses, z.detach().numpy(), shapes))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-9)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-9)
+    assert found[1][2] == found[0][2]
+
+
+SPACED: dict[str, Callable[..., Any]] = {
+    "to complex": lambda m: m.linspace(0, 1j, 3),
+    "from complex": lambda m: m.linspace(1 + 1j, 2, 4, dtype=m.complex128),
+    "logarithmic": lambda m: m.logspace(0, 1j, 3),
+    "from a tensor": lambda m: m.linspace(m.tensor(1j), 2, 3),
+}
+
+
+@pytest.mark.parametrize("name", SPACED)
+def test_spaced_numbers(name: str) -> None:
+    ours, theirs = SPACED[name](tl), SPACED[name](torch)
+    assert str(ours.dtype).partition(".")[2] == str(theirs.dtype).partition(".")[2]
+    np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-6, atol=1e-6)
+
+
+def test_spaced_numbers_of_a_real_dtype_have_real_ends() -> None:
+    for m in (torch, tl):
+        with pytest.raises(RuntimeError, match="safely cast"):
+            m.linspace(0, 1j, 3, dtype=m.float32)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.func.jvp
+def test_functional_derivatives() -> None:
+    found = []
+    for m in (torch, tl):
+        z = m.tensor([1 + 2j, 3 - 1j], dtype=m.complex128)
+        value, change = m.func.jvp(lambda z: z**2 * z.conj(), (z,), (z * 1j,))
+        back = m.func.vjp(lambda z: z**2, z)[1](z)[0]
+        found.append([m.func.grad(lambda z: z.abs().sum())(z), value, change, back])
+        with pytest.raises(RuntimeError, match="Expected all inputs to be real"):
+            m.func.jacrev(lambda z: z**2)(z)
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+class _NotConjugate:
+    """A product with 1j whose gradient lacks the conjugate."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 1j
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 1j
+
+
+def test_gradcheck() -> None:
+    for m in (torch, tl):
+        z = m.tensor([1 + 2j, 3 - 1j], dtype=m.complex128, requires_grad=True)
+        x = m.tensor([0.5, 2.0], dtype=m.float64, requires_grad=True)
+        assert m.autograd.gradcheck(lambda z, x: (z * z.conj() + z.exp() * x, z.abs()), (z, x))
+        assert m.autograd.gradcheck(m.fft.rfft, x)
+        assert m.autograd.gradgradcheck(lambda z: z**3, z)
+        wrong = type("Wrong", (m.autograd.Function,), dict(vars(_NotConjugate)))
+        assert not m.autograd.gradcheck(wrong.apply, z, raise_exception=False)

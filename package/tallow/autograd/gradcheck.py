@@ -29,7 +29,8 @@ def gradcheck(
     """Compare gradients with central differences, for every output element by every input element.
 
     Args:
-        inputs: tensors; those that require grad must be float64 (in float32 the differences are rounding noise).
+        inputs: tensors; those that require grad must be float64 or complex128 (in float32 the differences are rounding
+            noise). The real and imaginary parts of complex numbers are compared as elements of their own.
         raise_exception: raise where the gradients differ; otherwise return False.
 
     Raises: GradcheckError with both Jacobians where they differ by more than atol + rtol · |numeric|.
@@ -37,23 +38,26 @@ def gradcheck(
     inputs = _tuple(inputs)
     checked = [t for t in inputs if getattr(t, "_requires_grad", False)]
     for t in checked:
-        if t.array.dtype != np.float64:
+        if t.array.dtype not in (np.float64, np.complex128):
             raise ArgumentTypeError(
-                f"gradcheck: inputs must be float64, got {dtype_of(t.array)}", hint="convert with .double()"
+                f"gradcheck: inputs must be float64 or complex128, got {dtype_of(t.array)}",
+                hint="convert with .double() or .cdouble()",
             )
     outputs = [y for y in _tuple(func(*inputs)) if y._requires_grad]
     if not outputs:
         raise GradcheckError("gradcheck: no output requires grad")
     for which, y in enumerate(outputs):
-        flat_g = np.zeros(y.array.size)
+        seed = np.zeros(y.array.shape, np.complex128 if y.array.dtype.kind == "c" else np.float64)
+        flat_g = _reals(seed)
         analytic: list[list[Array]] = [[] for _ in checked]
         for j in range(flat_g.size):
             flat_g[:] = 0
             flat_g[j] = 1
-            g = devices.move(flat_g.reshape(y.array.shape).copy(), devices.device_of(y.array))
+            g = devices.move(seed.copy(), devices.device_of(y.array))
             grads = grad(y, checked, y._like(g), retain_graph=True, allow_unused=True)
             for rows, t, gi in zip(analytic, checked, grads, strict=True):
-                rows.append(np.zeros(t.array.size) if gi is None else devices.to_host(gi.array).ravel())
+                found = np.zeros(t.array.shape, t.array.dtype) if gi is None else devices.to_host(gi.array)
+                rows.append(_reals(found))
         for i, t in enumerate(checked):
             numeric = _numeric_jacobian(func, inputs, t, which, eps)
             if not np.allclose(np.asarray(analytic[i]).T, numeric, rtol=rtol, atol=atol):
@@ -80,8 +84,8 @@ def gradgradcheck(
     """Compare gradients of gradients with central differences of the gradients, as `gradcheck` does.
 
     Args:
-        inputs: tensors; those that require grad must be float64.
-        grad_outputs: gradients of the outputs, float64; random numbers by default.
+        inputs: tensors; those that require grad must be float64 or complex128.
+        grad_outputs: gradients of the outputs; random numbers by default.
         raise_exception: raise where the gradients differ; otherwise return False.
 
     Raises: GradcheckError where they differ by more than atol + rtol · |numeric|.
@@ -107,18 +111,26 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
+def _reals(array: Array) -> Array:
+    """Return the elements in one dim, complex ones as real and imaginary parts; a view if the array is contiguous."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.float64)
+
+
 def _numeric_jacobian(func: Callable[..., Any], inputs: tuple[Any, ...], t: Any, which: int, eps: float) -> Array:
     """Return the Jacobian by central differences. Rows: elements of `t`; columns: those of output number `which`."""
     rows = []
+    parts = (1, 1j) if t.array.dtype.kind == "c" else (1,)
     for i in range(t.array.size):
         index = np.unravel_index(i, t.array.shape)
-        sides = []
         original = t.array[index].copy()
-        for step in (eps, -eps):
-            t.array[index] = original + step
-            with enable_grad():
-                ys = [y for y in _tuple(func(*inputs)) if y._requires_grad]
-            sides.append(devices.to_host(ys[which].array).astype(np.float64).ravel())
+        for part in parts:
+            sides = []
+            for step in (eps * part, -eps * part):
+                t.array[index] = original + step
+                with enable_grad():
+                    ys = [y for y in _tuple(func(*inputs)) if y._requires_grad]
+                y = devices.to_host(ys[which].array)
+                sides.append(_reals(y.astype(np.complex128 if y.dtype.kind == "c" else np.float64)))
+            rows.append((sides[0] - sides[1]) / (2 * eps))
         t.array[index] = original
-        rows.append((sides[0] - sides[1]) / (2 * eps))
-    return np.asarray(rows).reshape(t.array.size, -1)
+    return np.asarray(rows).reshape(t.array.size * len(parts), -1)

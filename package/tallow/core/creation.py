@@ -502,8 +502,9 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create `steps` evenly spaced numbers from start to end, both included."""
-    d = default_or(dtype)
-    return place(_spaced(number(start), number(end), steps, "linspace", d), d, device, requires_grad)
+    start, end = number(start), number(end)
+    d = _dtype_of_spaced("linspace", dtype, start, end)
+    return place(_spaced(start, end, steps, "linspace", d), d, device, requires_grad)
 
 
 @public("tl")
@@ -519,9 +520,21 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create `steps` numbers from base^start to base^end, evenly spaced on a logarithmic scale."""
-    d = default_or(dtype)
-    exponents = _spaced(number(start), number(end), steps, "logspace", d)
+    start, end = number(start), number(end)
+    d = _dtype_of_spaced("logspace", dtype, start, end)
+    exponents = _spaced(start, end, steps, "logspace", d)
     return place(np.power(float(base), exponents), d, device, requires_grad)
+
+
+def _dtype_of_spaced(name: str, dtype: Dtype, start: Any, end: Any) -> dtypes.dtype:
+    """Return the dtype of numbers from `start` to `end`: complex by default if one of them is."""
+    if not isinstance(start, complex) and not isinstance(end, complex):
+        return default_or(dtype)
+    inferred = dtypes.get_default_dtype().to_complex()
+    if dtype is not None and not dtypes.as_dtype(dtype).is_complex:
+        wanted = dtypes.as_dtype(dtype).name
+        raise DtypeError(f"{name}(): inferred dtype {inferred.name} can't be safely cast to {wanted}")
+    return inferred if dtype is None else dtypes.as_dtype(dtype)
 
 
 def _spaced(start: float, end: float, steps: int, name: str, d: dtypes.dtype) -> Array:

@@ -303,7 +303,7 @@ class Tensor(Methods):
             return self.cpu().array if is_native else dtypes.numbers_of(self.cpu().array)
         if self.requires_grad and mode.recording:
             raise GraphError("can't call numpy() on Tensor that requires grad", hint="use tensor.detach().numpy()")
-        if type(self.array) is not np.ndarray and not isinstance(self.array, np.ndarray):
+        if type(self.array) is not np.ndarray and (self.is_meta or not isinstance(self.array, np.ndarray)):
             raise ArgumentTypeError(
                 f"can't convert a tensor on {self.device} to numpy", hint="use tensor.cpu().numpy()"
             )

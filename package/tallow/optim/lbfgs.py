@@ -12,7 +12,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.dtypes import HALVES, Array
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, DtypeError
-from tallow.optim.optimizer import Closure, Group, Optimizer
+from tallow.optim.optimizer import Closure, Group, Optimizer, parts_of
 from tallow.optim.options import check_not_negative
 from tallow.optim.state_checks import number_fault
 from tallow.optim.strong_wolfe import Point, strong_wolfe
@@ -34,7 +34,7 @@ class LBFGS(Optimizer):
 
     Args:    as torch.optim.LBFGS; line_search_fn: None for steps of length lr, or "strong_wolfe"
 
-    Dtypes:  float32 or float64
+    Dtypes:  float32 or float64, and complex numbers of them, whose parts count as elements
     Source:  Nocedal & Wright, "Numerical Optimization", 2nd ed., algorithms 7.4 and 7.5
 
     Example:
@@ -87,7 +87,7 @@ class LBFGS(Optimizer):
                 )
 
     def _fault(self, name: str, value: Any, param: Tensor) -> str | None:
-        numel = sum(p.numel() for p in self.param_groups[0]["params"])
+        numel = sum(parts_of(p.array).size for p in self.param_groups[0]["params"])
         if name in VECTORS:
             return None if _is_vector(value, numel) else f"is not a vector of {numel} elements"
         if name in HISTORIES:
@@ -248,13 +248,13 @@ class _Descent:
 
     def _gradient(self) -> Array:
         """Return all gradients as one new vector, with zeros for missing gradients."""
-        parts = [self.xp.zeros_like(p.array) if p.grad is None else p.grad.array for p in self.params]
-        return self.xp.concatenate([part.reshape(-1) for part in parts])
+        grads = [self.xp.zeros_like(p.array) if p.grad is None else p.grad.array for p in self.params]
+        return self.xp.concatenate([parts_of(grad).reshape(-1) for grad in grads])
 
     def _move(self, direction: Array, distance: float) -> None:
         start = 0
         for param in self.params:
-            array = param.array
+            array = parts_of(param.array)
             part = direction[start : start + array.size]
             array += (distance * part).reshape(array.shape).astype(array.dtype, copy=False)
             note_write(param)

@@ -234,8 +234,8 @@ class Optimizer(SavedState):
         self, arrays: list[Array], grads: list[Array], states: list[dict[str, Array]], group: Group
     ) -> None:
         """Update parameters of which some are complex, as real ones with one more dim; their state is complex too."""
-        real_states = [{name: _parts(a) for name, a in state.items()} for state in states]
-        self.update_many([_parts(a) for a in arrays], [_parts(g) for g in grads], real_states, group)
+        real_states = [{name: parts_of(a) for name, a in state.items()} for state in states]
+        self.update_many([parts_of(a) for a in arrays], [parts_of(g) for g in grads], real_states, group)
         for array, state, parts in zip(arrays, states, real_states, strict=True):
             for name in parts.keys() - state.keys():
                 a = parts[name]
@@ -339,7 +339,7 @@ class Optimizer(SavedState):
         self.__dict__.setdefault("_state_hooks", defaultdict(dict))
 
 
-def _parts(array: Array) -> Array:
+def parts_of(array: Array) -> Array:
     """Return a view of complex numbers as real ones with one more dim; another array itself."""
     parts: Array = view_as_real.function(array)[0] if array.dtype.kind == "c" else array
     return parts

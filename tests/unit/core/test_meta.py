@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.errors import DeviceError, ShapeError
+from tallow.errors import ArgumentTypeError, DeviceError, ShapeError
 from tallow.nn import functional as F
 
 X, W = tl.empty(4, 6, device="meta"), tl.empty(5, 6, device="meta")
@@ -87,3 +87,10 @@ def test_no_memory_and_no_values() -> None:
         product[0, 0].item()
     with pytest.raises(DeviceError):
         X + tl.ones(6)  # a tensor of another device
+
+
+def test_numpy_is_refused() -> None:
+    with pytest.raises(ArgumentTypeError, match="on meta"):
+        tl.ones(2, device="meta").numpy()
+    with pytest.raises(ArgumentTypeError, match="on meta"):
+        np.asarray(tl.ones(2, device="meta"))

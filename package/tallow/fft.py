@@ -18,6 +18,7 @@ from tallow import dtypes
 from tallow.core.apply import apply
 from tallow.core.creation import Device, Dtype, default_or, place
 from tallow.core.factories import creates
+from tallow.core.overrides import overridable
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
@@ -341,3 +342,8 @@ def ifftshift(input: Tensor, dim: Dims = None) -> Tensor:
         tuple(range(input.ndim)) if dim is None else as_ints(dim, "ifftshift"), input.ndim, "ifftshift"
     )
     return input.roll([(input.shape[i] + 1) // 2 for i in dims], list(dims))
+
+
+for _name in __all__:
+    if not _name.endswith("freq"):  # the others have a tensor, which may answer for them
+        globals()[_name] = overridable(globals()[_name])

@@ -368,3 +368,16 @@ def test_an_error_of_an_argument_that_answers_is_its_own(m: Any) -> None:
             function(Refusing(), Refusing())
     with pytest.raises(ValueError, match="of the class"):
         m.tile(Refusing(), (2,))
+
+
+def test_an_operand_without_operators_answers(m: Any) -> None:
+    class Plain:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func.__name__, [isinstance(x, cls) for x in args]
+
+    x = m.ones(1)
+    assert x + Plain() == ("add", [False, True])
+    assert (x * Plain())[0] == "mul"
+    assert (x @ Plain())[0] == "matmul"
+    assert m.fft.rfft(Plain(), 4) == ("fft_rfft" if m.__name__ == "torch" else "rfft", [True, False])

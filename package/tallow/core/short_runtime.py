@@ -12,7 +12,7 @@ import numpy as np
 
 from tallow.core import apply as general_way
 from tallow.core.arguments import CONVERTED, F32, F64
-from tallow.core.overrides import after_failure
+from tallow.core.overrides import after_failure, overridden
 from tallow.core.tensor import Tensor
 from tallow.core.write_out import write_out
 from tallow.dtypes import Array
@@ -88,9 +88,15 @@ def optionally_inplace(op: Op, given: tuple[Any, ...], keywords: dict[str, Any],
 
 
 def operator_generally(op: Op, *operands: Any) -> Any:
-    """Apply an operator. Return NotImplemented, so that Python asks the other type, for operands of unknown types."""
+    """Apply an operator. Return NotImplemented, so that Python asks the other type, for operands of unknown types.
+
+    An operand whose type has no operators of its own may answer for the op.
+    """
     converted = [general_way.as_operand(x) for x in operands]
-    return NotImplemented if any(x is None for x in converted) else op.call(*converted)
+    unknown = [x for x, known in zip(operands, converted, strict=True) if known is None]
+    if not unknown:
+        return op.call(*converted)
+    return NotImplemented if hasattr(unknown[0], "__radd__") else overridden(op.call, operands, {})
 
 
 def _as_called(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:

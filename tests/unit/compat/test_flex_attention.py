@@ -43,6 +43,29 @@ def test_masks_and_scores_are_those_of_plain_attention(torch: Any) -> None:
     assert torch.isfinite(q.grad).all()
 
 
+DRAWN = """(0, 0)
+██
+████
+██████
+██████
+"""
+
+
+def test_a_mask_by_columns_and_drawn(torch: Any) -> None:
+    flex = importlib.import_module("torch.nn.attention.flex_attention")
+    mask = flex.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 16, 12, BLOCK_SIZE=(4, 2))
+    assert mask.q_num_blocks.tolist() == [[[1, 1, 1, 1, 1, 1]]]  # what PyTorch has
+    assert mask.q_indices[0, 0, :3].tolist() == [[0, 1, 2, 3], [0, 1, 2, 3], [1, 0, 2, 3]]
+    assert mask.full_q_num_blocks.tolist() == [[[3, 3, 2, 2, 1, 1]]]
+    assert [line.rstrip() for line in mask.to_string((4, 4)).split("\n")] == DRAWN.split("\n")
+    half = flex.create_block_mask(lambda b, h, q, kv: q >= kv, 2, 1, 256, 256, BLOCK_SIZE=4)
+    assert half.to_string().count("░░") == 32
+    assert half.to_string().index("(1, 0)") == half.to_string().index("\n\n") + 2
+    assert mask[:, :, 1].shape == (1, 1, 16, 12)
+    assert "sparsity=25.00%" in repr(mask)
+    assert "full_q_indices=torch.Size([1, 1, 6, 4])" in repr(mask)
+
+
 def test_sobol_points(torch: Any) -> None:
     pytest.importorskip("scipy")
     engine = importlib.import_module("torch.quasirandom").SobolEngine

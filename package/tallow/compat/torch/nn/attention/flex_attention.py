@@ -6,6 +6,7 @@ get tensors that broadcast to (B, H, Q, K) in place of numbers, which is the sam
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -102,6 +103,7 @@ class BlockMask:
         kv_num_blocks: (B, H, rows), how many blocks are needed in part.
         kv_indices: (B, H, rows, columns), which, and then the others.
         full_kv_num_blocks, full_kv_indices: the same for blocks of which nothing is masked.
+        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the blocks of queries that each block of keys needs.
         seq_lengths: the lengths of queries and keys.
         mask_mod: the function that masks single places.
     """
@@ -158,8 +160,18 @@ class BlockMask:
         full = self.full_kv_num_blocks, self.full_kv_indices
         counts, indices = self.kv_num_blocks[kept], self.kv_indices[kept]
         full_counts, full_indices = (None if t is None else t[kept] for t in full)
-        lengths = self.seq_lengths if len(kept) < 3 else None
-        return BlockMask.from_kv_blocks(counts, indices, full_counts, full_indices, self.BLOCK_SIZE, None, lengths)
+        return BlockMask(self.seq_lengths, counts, indices, full_counts, full_indices, self.BLOCK_SIZE, noop_mask)
+
+    q_num_blocks = property(lambda self: self._by_columns(self.kv_num_blocks, self.kv_indices)[0])
+    q_indices = property(lambda self: self._by_columns(self.kv_num_blocks, self.kv_indices)[1])
+    full_q_num_blocks = property(lambda self: self._by_columns(self.full_kv_num_blocks, self.full_kv_indices)[0])
+    full_q_indices = property(lambda self: self._by_columns(self.full_kv_num_blocks, self.full_kv_indices)[1])
+
+    def _by_columns(self, counts: Tensor | None, indices: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return how many blocks of queries each block of keys needs, and which."""
+        if counts is None or indices is None:
+            return None, None
+        return _in_order(self._blocks(counts, indices).transpose(-2, -1))
 
     def _blocks(self, counts: Tensor, indices: Tensor) -> Tensor:
         """Return 1 for each block that is listed, in a tensor (B, H, rows, columns)."""
@@ -191,8 +203,37 @@ class BlockMask:
         own = self.kv_num_blocks.to(device), self.kv_indices.to(device)
         return BlockMask(self.seq_lengths, *own, counts, indices, self.BLOCK_SIZE, self.mask_mod)
 
+    def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
+        """Return a drawing of which blocks are needed: all of a cell, a part of it, or none.
+
+        Args:
+            grid_size: the largest numbers of rows and columns of cells; -1 for a cell for each block.
+            limit: the largest number of masks of the batch that are drawn.
+        """
+        grid = grid_size if isinstance(grid_size, tuple) else (grid_size, grid_size)
+        blocks = self.to_dense()
+        drawings = []
+        for place in list(itertools.product(*map(range, blocks.shape[:-2])))[:limit]:
+            rows = blocks[place].bool().tolist()
+            down, across = (1 if most < 1 else -(-n // most) for n, most in zip(blocks.shape[-2:], grid, strict=True))
+            lines = [str(place)]
+            for top in range(0, len(rows), down):
+                band = [*zip(*rows[top : top + down], strict=True)]
+                cells = [[*itertools.chain(*band[i : i + across])] for i in range(0, len(band), across)]
+                lines.append("".join("██" if all(cell) else "░░" if any(cell) else "  " for cell in cells))
+            drawings.append("\n".join(lines) + "\n")
+        return "\n".join(drawings)
+
+    def __str__(self) -> str:
+        return f"BlockMask(shape={tuple(self.shape)}, sparsity={self.sparsity():.2f}%, \n{self.to_string()})"
+
     def __repr__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+        names = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks", "q_indices",
+                 "full_q_num_blocks", "full_q_indices")  # fmt: skip
+        lines = [f"{name}={None if (t := getattr(self, name)) is None else t.shape}" for name in names]
+        lines += [f"BLOCK_SIZE={self.BLOCK_SIZE}", f"shape={tuple(self.shape)}", f"sparsity={self.sparsity():.2f}%"]
+        lines += [f"mask_mod={getattr(self.mask_mod, '__name__', self.mask_mod)}"]
+        return "BlockMask(\n    " + ",\n    ".join(lines) + "\n)"
 
 
 def create_block_mask(

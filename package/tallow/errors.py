@@ -32,7 +32,7 @@ clauses of ported code keep working:
     ├── ImageError          RuntimeError      an image that is damaged, too large or in an unknown format; a ValueError
     ├── HubError            OSError           a model that is neither on this machine nor available from the Hub
     ├── SpecialFileError    OSError           a pipe, a device or a socket in the place of a file
-    ├── CheckpointError     RuntimeError      a truncated, malformed or mismatched file; a ValueError as well
+    ├── CheckpointError     RuntimeError      a truncated or mismatched file; a ValueError, an UnpicklingError
     └── TokenizerError      ValueError        an invalid tokenizer file or text
 
 `TallowWarning` is the category of warnings about files that are used although a part of them is missing, damaged or
@@ -41,6 +41,7 @@ unknown. Messages quote files and requests, so control characters in errors and 
 
 from __future__ import annotations
 
+import pickle
 import sys
 import types
 import warnings
@@ -231,8 +232,8 @@ class SpecialFileError(TallowError, OSError):
     """A pipe, a device or a socket in the place of a regular file."""
 
 
-class CheckpointError(TallowError, RuntimeError, ValueError):
-    """A file that is truncated, malformed, or does not match the model."""
+class CheckpointError(TallowError, RuntimeError, ValueError, pickle.UnpicklingError):
+    """A file that is truncated, malformed, refused, or does not match the model."""
 
 
 class TokenizerError(TallowError, ValueError):

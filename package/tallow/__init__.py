@@ -241,7 +241,7 @@ _TOP_LEVEL = (
     "feature_alpha_dropout_ feature_dropout feature_dropout_ fill_ frobenius_norm grid_sampler grid_sampler_2d "
     "grid_sampler_3d hinge_embedding_loss histogramdd index_put_ instance_norm kl_div ldexp_ margin_ranking_loss "
     "native_batch_norm native_dropout native_group_norm native_layer_norm norm_except_dim nuclear_norm "
-    "poisson_nll_loss range resize_as_ segment_reduce triplet_margin_loss typename zero_"
+    "poisson_nll_loss range resize_as_ triplet_margin_loss typename zero_"
 )
 _COPIES = (
     "alias as_strided ccol_indices col_indices crow_indices detach diagonal expand indices permute row_indices select "
@@ -251,6 +251,7 @@ LAZY |= {name: f"tallow.functions.top_level:{name}" for name in _TOP_LEVEL.split
 LAZY |= {f"{name}_copy": f"tallow.functions.copying:{name}_copy" for name in _COPIES.split()}
 LAZY |= {name: f"tallow.nn.recurrent_functions:{name}" for name in ("lstm", "gru", "rnn_tanh", "rnn_relu")}
 LAZY["lobpcg"] = "tallow.functions.lobpcg:lobpcg"
+LAZY["segment_reduce"] = "tallow.functions.segments:segment_reduce"
 LAZY |= {name: f"tallow.compat.settings:{name}" for name in _SETTINGS.split()}
 LAZY |= {name: f"tallow.functions.low_rank:{name}" for name in ("pca_lowrank", "svd_lowrank")}
 LAZY |= {

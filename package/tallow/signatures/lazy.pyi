@@ -110,7 +110,7 @@ from tallow.nn.recurrent_functions import rnn_tanh as rnn_tanh
 from tallow.functions.copying import row_indices_copy as row_indices_copy
 from tallow.io.files import save as save
 from tallow.io.checkpoint import save_checkpoint as save_checkpoint
-from tallow.functions.top_level import segment_reduce as segment_reduce
+from tallow.functions.segments import segment_reduce as segment_reduce
 from tallow.functions.copying import select_copy as select_copy
 from tallow.compat.settings import set_default_tensor_type as set_default_tensor_type
 from tallow.compat.settings import set_deterministic_debug_mode as set_deterministic_debug_mode

@@ -9,7 +9,7 @@ import numpy as np
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ShapeError, UnsupportedError
-from tallow.functions.top_level import segment_reduce
+from tallow.functions.segments import segment_reduce
 from tallow.ops.memory_format import sparse_coo, sparse_csc, sparse_csr
 from tallow.ops.sparse import csr_matmul, row_of_each
 from tallow.ops.table import OPS

@@ -21,7 +21,7 @@ LARGEST = 255  # the difference of two eight-bit integers
 
 
 class Codes(NamedTuple):
-    """What a result is rounded to: uint8 codes with a zero point, from the lowest to the highest."""
+    """The rounding of a result: uint8 codes with a zero point, from the lowest to the highest."""
 
     zero: int
     low: int = 0

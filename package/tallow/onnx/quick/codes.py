@@ -53,7 +53,7 @@ class Weight(NamedTuple):
 
 
 class Following(NamedTuple):
-    """What a layer is followed by: the codes of its result, or nothing; and the last node of that."""
+    """The last node of a layer, and the codes that its result is rounded to, if it is."""
 
     last: Node
     scale: Scale | None = None

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from tallow.errors import KernelUnavailable
+from tallow.errors import KernelUnavailable, warn
 from tallow.kernels import on_arrays, table, threads
 
 FOLDER = os.path.join(os.path.dirname(__file__), "lib")  # not pathlib, which takes 2 ms to import
@@ -74,6 +74,10 @@ class CFunction(Protocol):
     def __call__(self, *arguments: Any) -> Any: ...
 
 
+class _Unusable(KernelUnavailable):
+    """Libraries that were built, but are older than their sources, or do not load."""
+
+
 class _Loaded(NamedTuple):
     """The result of loading: libraries in the order in which functions are looked up."""
 
@@ -113,6 +117,8 @@ def provide() -> dict[str, str]:
         _loaded = _load_wasm() if IN_BROWSER else _load_native()
     except KernelUnavailable as error:
         _loaded = _Loaded((), "none", str(error))
+        if isinstance(error, _Unusable) and os.path.isdir(SOURCES):
+            warn(f"{error}; until then ops compute with NumPy alone, many times slower")
         return absent | {BACKEND: _loaded.reason}
     _keep_freed_memory()
     _builtins = on_arrays.Builtins(_loaded.handles[-1])
@@ -172,7 +178,7 @@ def path() -> str:
 def _load_wasm() -> _Loaded:
     try:
         return _Loaded((_open("tallow-wasm-relaxed-simd.wasm"),), "wasm relaxed-simd")
-    except OSError:  # this engine lacks relaxed SIMD (as Node 20 does) and refuses to compile the module
+    except _Unusable:  # this engine lacks relaxed SIMD (as Node 20 does) and refuses to compile the module
         return _Loaded((_open("tallow-wasm-simd128.wasm"),), "wasm simd128")
 
 
@@ -209,12 +215,14 @@ def _of_glibc(name: str) -> Any:
 
 def _load_native() -> _Loaded:
     suffix = {"darwin": "dylib", "win32": "dll"}.get(sys.platform, "so")
-    built = [name for name in ("x86-64", "aarch64") if _exists(f"tallow-{name}.{suffix}")]
-    for architecture in built:
+    refusal = KernelUnavailable(NOT_BUILT)
+    for architecture in ("x86-64", "aarch64"):
+        if not _exists(f"tallow-{architecture}.{suffix}"):
+            continue
         try:
             library = _open(f"tallow-{architecture}.{suffix}")
-        except OSError as error:  # built on another machine
-            refusal = str(error)
+        except _Unusable as error:  # such as those built on another machine
+            refusal = error
             continue
         if _exists(f"tallow-{architecture}-dot.{suffix}") and _capabilities() & _HWCAP_ASIMDDP:
             return _Loaded((_open(f"tallow-{architecture}-dot.{suffix}"),), f"native {architecture}-dot")
@@ -227,7 +235,7 @@ def _load_native() -> _Loaded:
         products = _open(f"tallow-{architecture}-v4.{suffix}")
         library.tl_use_products(products.tl_product)
         return _with_tiles(_Loaded((products, library), f"native {architecture}-v4"), suffix)
-    raise KernelUnavailable(f"the compiled kernels do not load: {refusal}" if built else NOT_BUILT)
+    raise refusal
 
 
 def _with_tiles(loaded: _Loaded, suffix: str) -> _Loaded:
@@ -258,9 +266,12 @@ def _exists(name: str) -> bool:
 def _open(name: str) -> ctypes.CDLL:
     if not _exists(name):
         raise KernelUnavailable(NOT_BUILT)
-    library = ctypes.CDLL(os.path.join(FOLDER, name))
+    try:
+        library = ctypes.CDLL(os.path.join(FOLDER, name))
+    except OSError as error:
+        raise _Unusable(f"the compiled kernels do not load ({error}); run `python build_kernels.py`") from error
     if os.path.isdir(SOURCES) and library.tl_sources() & 0xFFFFFFFF != _checksum():
-        raise KernelUnavailable("the compiled kernels are older than their sources; run `python build_kernels.py`")
+        raise _Unusable("the compiled kernels are older than their sources; run `python build_kernels.py`")
     return library
 
 

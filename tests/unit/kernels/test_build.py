@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -230,7 +231,32 @@ def test_a_library_older_than_its_sources_is_not_used(monkeypatch: pytest.Monkey
     monkeypatch.setattr(library, "_loaded", library.NOTHING)
     monkeypatch.setattr(library, "SOURCES", str(tmp_path))
     (tmp_path / "changed.c").write_text("// after the build")
-    assert "older than their sources; run `python build_kernels.py`" in library.provide()["native"]
+    advice = "older than their sources; run `python build_kernels.py`"
+    with pytest.warns(UserWarning, match=advice):
+        assert advice in library.provide()["native"]
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not KNOWN, reason=f"no compiled kernels for {platform.machine()}")
+@pytest.mark.parametrize("whole", [0, 1])
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_a_library_that_does_not_load_is_not_used(
+    whole: int, is_checkout: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The first library, or another one, is damaged: a checkout warns, and an installed wheel computes in silence."""
+    kernels.info()
+    files = (path for path in Path(library.FOLDER).iterdir() if path.suffix in (".so", ".dylib", ".dll"))
+    for i, path in enumerate(sorted(files, key=lambda path: len(path.stem))):  # the one for all processors first
+        if i < whole and path.samefile(library.path()):
+            pytest.skip("this processor loads no other")
+        (tmp_path / path.name).write_bytes(path.read_bytes() if i < whole else b"damaged")
+    monkeypatch.setattr(library, "FOLDER", str(tmp_path))
+    monkeypatch.setattr(library, "_loaded", library.NOTHING)
+    if not is_checkout:
+        monkeypatch.setattr(library, "SOURCES", str(tmp_path / "src"))
+    expectation = pytest.warns(UserWarning, match="build_kernels.py") if is_checkout else nullcontext()
+    with expectation:
+        assert "do not load" in library.provide()["native"]
 
 
 def test_a_library_of_other_sources_is_reported() -> None:

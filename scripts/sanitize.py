@@ -120,9 +120,12 @@ def build(clang: str, sanitizer: str, variants: Sequence[build_kernels.Variant],
 
 
 def loadable() -> int:
-    """Return how many of the libraries for x86-64 this processor can load: one, and those of levels 3 and 4."""
+    """Return how many of the libraries for x86-64 this processor can load.
+
+    One, those of levels 3 and 4, and at level 4 those of AVX512-BF16 and AMX.
+    """
     baseline = ctypes.CDLL(str(build_kernels.DEFAULT_OUT / LIBRARIES[0].file))
-    return max(baseline.tl_cpu_level() - 1, 1)
+    return max(baseline.tl_cpu_level() - 1, 1) + baseline.tl_has_dots() + baseline.tl_allow_tiles()
 
 
 def watched(clang: str, sanitizer: str, what: str, folder: Path) -> int:

@@ -112,11 +112,11 @@ static __attribute__((noinline)) void fill(const table *t, const float *x, const
     const float **place = t->places + at;
     for (size_t v = 0; v < n->kernel_h; v++) {
       const size_t h = i % n->out_h * n->stride_h + v * n->dilation_h - n->before_h; // wraps around above x
-      const float *from = x + (image * n->height + h) * row;
+      const size_t from = (image * n->height + h) * row; // of x, if it is in it
       for (size_t u = 0; u < n->kernel_w; u++, place += t->points) {
         size_t column = j * n->stride_w + u * n->dilation_w - n->before_w;
         for (size_t p = 0; p < run; p++, column += n->stride_w)
-          place[p] = h < n->height && column < n->width ? from + column * pixel : t->outside;
+          place[p] = h < n->height && column < n->width ? x + (from + column * pixel) : t->outside;
       }
     }
   }
@@ -268,12 +268,12 @@ static inline __attribute__((always_inline)) void along(const panel *p, size_t f
     for (int i = 0; i < rows; i++) acc[i][v] = start;
   }
   const float *const *place = p->places + first;
-  const float *w = is_max ? 0 : p->w + c;
-  for (size_t t = 0; t < p->taps; t++, place += p->points, w += is_max ? 0 : p->channels) {
+  size_t w = c; // of p->w, which maxima have not
+  for (size_t t = 0; t < p->taps; t++, place += p->points, w += p->channels) {
     vf weight[2];
 #pragma clang loop unroll(full)
     for (int v = 0; v < vectors; v++)
-      if (!is_max) weight[v] = load_up_to(w + v * LANES, left);
+      if (!is_max) weight[v] = load_up_to(p->w + w + v * LANES, left);
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; i++)
 #pragma clang loop unroll(full)

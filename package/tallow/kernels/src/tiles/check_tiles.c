@@ -15,9 +15,10 @@ static inline uint16_t as_bf16(int number) {
 }
 
 EXPORT int tl_tiles_are_exact(void) {
-  uint16_t a[TILE][32], b[TILE][TILE][2]; // b by pairs of rows, as tiles read it
+  uint16_t a[TILE][32] __attribute__((aligned(LINE)));
+  uint16_t b[TILE][TILE][2] __attribute__((aligned(LINE))); // by pairs of rows, as tiles read it
   int8_t c[TILE][64], d[TILE][TILE][4];
-  float floats[TILE][TILE];
+  float floats[TILE][TILE] __attribute__((aligned(LINE)));
 #if HAS_TILES
   int32_t integers[TILE][TILE];
 #endif
@@ -37,7 +38,7 @@ EXPORT int tl_tiles_are_exact(void) {
 #else
   for (int i = 0; i < TILE; i++) {
     sixteen_floats acc = {0};
-    for (int p = 0; p < TILE; p++) acc = plus_products(acc, *(sixteen_words *)b[p], (sixteen_words){0} + ((uint32_t *)a[i])[p]);
+    for (int p = 0; p < TILE; p++) acc = plus_products(acc, *(sixteen_words *)b[p], (sixteen_words){0} + ((const one_word *)a[i])[p]);
     *(sixteen_floats *)floats[i] = acc;
   }
 #endif

@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void some_rows(float *sums, const u
       for (int t = 0; t < tiles; t++) pairs[t] = *(const sixteen_words *)(x + ((size_t)t * steps + s) * TILE * STEP + p * STEP);
 #pragma clang loop unroll(full)
       for (int r = 0; r < SUMS / tiles; r++) {
-        sixteen_words pair = (sixteen_words){0} + *(const uint32_t *)(w + s * BOTH * STEP + r * STEP + 2 * p);
+        sixteen_words pair = (sixteen_words){0} + *(const one_word *)(w + s * BOTH * STEP + r * STEP + 2 * p);
 #pragma clang loop unroll(full)
         for (int t = 0; t < tiles; t++) acc[r * tiles + t] = plus_products(acc[r * tiles + t], pairs[t], pair);
       }

@@ -16,6 +16,7 @@
 enum { TILE = 16, TILE_BYTES = 1024, LINE = 64 };
 
 typedef uint32_t sixteen_words __attribute__((vector_size(LINE), aligned(4), may_alias));
+typedef uint32_t one_word __attribute__((may_alias)); // two halves
 
 typedef uint16_t line_of_halves __attribute__((vector_size(LINE), aligned(2), may_alias));
 typedef float sixteen_floats __attribute__((vector_size(LINE), aligned(4)));

@@ -166,6 +166,11 @@ def get_default_dtype() -> dtype:
     return _default
 
 
+def default_or(spec: Any) -> dtype:
+    """Return the dtype as in `as_dtype`, or the default dtype for None."""
+    return _default if spec is None else as_dtype(spec)
+
+
 def set_default_dtype(d: dtype) -> None:
     """Set the dtype of float results that nothing else determines: `tensor(1.5)`, `int_tensor / 2`."""
     global _default

@@ -16,7 +16,7 @@ import numpy as np
 
 from tallow import dtypes
 from tallow.core.apply import apply
-from tallow.core.creation import Device, Dtype, default_or, place
+from tallow.core.creation import Device, Dtype, place
 from tallow.core.factories import creates
 from tallow.core.overrides import overridable
 from tallow.core.tensor import Tensor
@@ -314,7 +314,7 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return the frequencies of the coefficients of `fft` of `n` samples at distances `d`: 0, 1, ..., -1 by n d."""
-    return place(np.fft.fftfreq(as_int(n, "fftfreq"), d), default_or(dtype), device, requires_grad)
+    return place(np.fft.fftfreq(as_int(n, "fftfreq"), d), dtypes.default_or(dtype), device, requires_grad)
 
 
 @creates
@@ -327,7 +327,7 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return the frequencies of the coefficients of `rfft`: 0, 1, ..., n // 2 by n d."""
-    return place(np.fft.rfftfreq(as_int(n, "rfftfreq"), d), default_or(dtype), device, requires_grad)
+    return place(np.fft.rfftfreq(as_int(n, "rfftfreq"), d), dtypes.default_or(dtype), device, requires_grad)
 
 
 def fftshift(input: Tensor, dim: Dims = None) -> Tensor:

@@ -41,7 +41,7 @@ class Generator:
         """
         if mode.batching is not None:
             mode.batching.check_draw()
-        return self._drawn_from()
+        return self._numpy or self._drawn_from()
 
     def _drawn_from(self) -> np.random.Generator:
         if self._numpy is None:  # created late: NumPy loads its random module on first use

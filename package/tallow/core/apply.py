@@ -213,7 +213,7 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
     array, recording, inference = source.array, mode.recording, mode.inference
     several = type(value) is tuple or isinstance(value, list)
     parent = source if source._base is None else source._base
-    node, of_array = parent._node, array.base
+    node, of_array, of_source, is_inference = parent._node, array.base, source._view, source._inference
     outputs = []
     for index, part in enumerate(value if several else (value,)):
         output = _new(Tensor)
@@ -224,10 +224,10 @@ def views_of(op: Op, source: Tensor, rest: Sequence[Any], kwargs: dict[str, Any]
             output._base = parent
             if node is not None:
                 output._base_node = node
-            if source._inference:
+            if is_inference:
                 output._inference = True
             if recording:
-                output._view = (op.function, rest, kwargs, index if several else None, source._view)
+                output._view = (op.function, rest, kwargs, index if several else None, of_source)
         elif inference:  # the op has copied after all, such as `reshape` of a transposed tensor
             output._inference = True
     if backward is not None and recording and (source._requires_grad or source._base is not None):

@@ -14,7 +14,7 @@ from tallow.core.public_api import public
 from tallow.core.short_runtime import ABSENT
 from tallow.core.tensor import Tensor, wrap
 from tallow.core.whole_calls import recorded_whole
-from tallow.dtypes import Array
+from tallow.dtypes import Array, default_or
 from tallow.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -56,11 +56,6 @@ def set_default_device(device: Device) -> None:
 def get_default_device() -> devices.device:
     """Return the device of new tensors that are created without one."""
     return devices.chosen(None)
-
-
-def default_or(dtype: Dtype) -> dtypes.dtype:
-    """Return the dtype, or the default dtype for None."""
-    return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
 
 
 def int64_or(dtype: Dtype) -> dtypes.dtype:
@@ -291,12 +286,14 @@ def _check_range(array: Array, target: dtypes.dtype) -> None:
 # ----------------------------------------------------------------------------------------------------- from a size
 
 
-def as_size(size: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
-    """Return a shape from separate integers or one sequence of them.
+def as_size(sizes: tuple[Any, ...], name: str = "size", size: Any = None) -> tuple[int, ...]:
+    """Return a shape from separate integers or one sequence of them, or from `size`, the argument of that name.
 
-    Raises: ArgumentTypeError for anything but integers, ShapeError for a negative one.
+    Raises: ArgumentTypeError for anything but integers, and for both or neither; ShapeError for a negative one.
     """
-    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], list | tuple) else size
+    if size is not None or not sizes:
+        sizes = given_once(sizes, size, name)
+    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else sizes
     for n in shape:
         if type(n) is not int or n < 0:
             break
@@ -336,7 +333,7 @@ def filled(
 ) -> Tensor:
     """Create a leaf of that size on its device. Without a value its memory is uninitialised."""
     target = devices.chosen(device)
-    xp = devices.get_backend(target.type).module
+    xp = np if target is devices.CPU else devices.get_backend(target.type).module
     if devices.MULTI_DEVICE and (guard := devices.guard_on(target)) is not None:
         with guard:
             return filled(shape, value, d, device, requires_grad)
@@ -363,7 +360,7 @@ def zeros(
     *sizes: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor of zeros."""
-    return filled(as_size(given_once(sizes, size, "zeros"), "zeros"), 0, default_or(dtype), device, requires_grad)
+    return filled(as_size(sizes, "zeros", size), 0, default_or(dtype), device, requires_grad)
 
 
 @public("tl")
@@ -372,7 +369,7 @@ def ones(
     *sizes: Any, size: Any = None, dtype: Dtype = None, device: Device = None, requires_grad: bool = False
 ) -> Tensor:
     """Create a tensor of ones."""
-    return filled(as_size(given_once(sizes, size, "ones"), "ones"), 1, default_or(dtype), device, requires_grad)
+    return filled(as_size(sizes, "ones", size), 1, default_or(dtype), device, requires_grad)
 
 
 @public("tl")
@@ -386,7 +383,7 @@ def empty(
     memory_format: memory_format = contiguous_format,
 ) -> Tensor:
     """Create a tensor with uninitialised memory."""
-    shape = as_size(given_once(sizes, size, "empty"), "empty")
+    shape = as_size(sizes, "empty", size)
     if memory_format is contiguous_format:
         return filled(shape, None, default_or(dtype), device, requires_grad)
     if memory_format is preserve_format:

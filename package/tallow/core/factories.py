@@ -28,6 +28,8 @@ def creates(function: F) -> F:
     def creating(*args: Any, **kwargs: Any) -> Any:
         if mode.tracer is not None:
             return mode.tracer.whole(creating, args, kwargs)
+        if not kwargs:
+            return function(*args)
         if are_absent(kwargs):
             return function(*args, **kwargs)
         order, out, is_pinned = (kwargs.pop(name, None) for name in KEYWORDS)

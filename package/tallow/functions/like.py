@@ -7,7 +7,7 @@ from typing import Any
 
 from tallow import devices, dtypes
 from tallow.core import creation
-from tallow.core.creation import Device, Dtype, Number, as_size, empty_strided, filled, given_once, number
+from tallow.core.creation import Device, Dtype, Number, as_size, empty_strided, filled, number
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
@@ -103,7 +103,7 @@ def new_zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create zeros with the dtype and device of the tensor."""
-    return _new(input, as_size(given_once(sizes, size, "new_zeros"), "new_zeros"), 0, dtype, device, requires_grad)
+    return _new(input, as_size(sizes, "new_zeros", size), 0, dtype, device, requires_grad)
 
 
 @public("Tensor")
@@ -117,7 +117,7 @@ def new_ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create ones with the dtype and device of the tensor."""
-    return _new(input, as_size(given_once(sizes, size, "new_ones"), "new_ones"), 1, dtype, device, requires_grad)
+    return _new(input, as_size(sizes, "new_ones", size), 1, dtype, device, requires_grad)
 
 
 @public("Tensor")
@@ -131,7 +131,7 @@ def new_empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create a tensor with uninitialised memory, and the dtype and device of the tensor."""
-    return _new(input, as_size(given_once(sizes, size, "new_empty"), "new_empty"), None, dtype, device, requires_grad)
+    return _new(input, as_size(sizes, "new_empty", size), None, dtype, device, requires_grad)
 
 
 @public("Tensor")

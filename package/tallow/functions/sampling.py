@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.core.creation import Device, Dtype, as_size, default_or, given_once, int64_or, number, place
+from tallow.core.creation import Device, Dtype, as_size, int64_or, number, place
 from tallow.core.factories import creates
 from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.core.whole_calls import recorded_whole
+from tallow.dtypes import default_or
 from tallow.errors import ArgumentTypeError, DtypeError, NumericError, ShapeError
 from tallow.functions.filling import copy_
 from tallow.ops.checks import unsupported
@@ -55,7 +56,7 @@ def _uniform(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> Host
 
 
 def _normal(generator: Generator | None, shape: Shape, d: dtypes.dtype) -> HostArray:
-    if d.is_complex:  # of variance 1, half of it in each part
+    if d.category == 3:  # complex, of variance 1, half of it in each part
         parts = _normal(generator, (*shape, 2), d.to_real())
         return np.multiply(parts, 0.5**0.5, dtype=parts.dtype).view(d.storage)[..., 0]
     return _source(generator).standard_normal(shape, np.float64 if d is dtypes.float64 else np.float32)
@@ -75,8 +76,10 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw from the uniform distribution on [0, 1)."""
-    d = _float_dtype("rand", default_or(dtype), or_complex=True)
-    return place(_uniform(generator, as_size(given_once(sizes, size, "rand"), "rand"), d), d, device, requires_grad)
+    d = default_or(dtype)
+    if d.category < 2:  # neither floats nor complex numbers
+        raise unsupported("rand", d, "a floating-point dtype")
+    return place(_uniform(generator, as_size(sizes, "rand", size), d), d, device, requires_grad)
 
 
 @public("tl")
@@ -90,8 +93,10 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Draw from the standard normal distribution."""
-    d = _float_dtype("randn", default_or(dtype), or_complex=True)
-    return place(_normal(generator, as_size(given_once(sizes, size, "randn"), "randn"), d), d, device, requires_grad)
+    d = default_or(dtype)
+    if d.category < 2:  # neither floats nor complex numbers
+        raise unsupported("randn", d, "a floating-point dtype")
+    return place(_normal(generator, as_size(sizes, "randn", size), d), d, device, requires_grad)
 
 
 @public("tl")

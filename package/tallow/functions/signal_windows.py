@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tallow.core.creation import Device, Dtype, default_or, place
+from tallow.core.creation import Device, Dtype, place
 from tallow.core.factories import creates
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
+from tallow.dtypes import default_or
 from tallow.errors import DtypeError, ShapeError
 from tallow.ops.dims import as_int
 

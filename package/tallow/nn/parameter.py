@@ -146,5 +146,5 @@ def empty_parameter(*shape: int, device: Any = None, dtype: Any = None) -> Param
     """Return an uninitialized parameter, which its layer fills. On device "meta" it takes no memory."""
     storage = (dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)).storage
     target = devices.chosen(device)
-    array = devices.get_backend(target.type).module.empty(as_size(shape, "parameter"), storage)
+    array = devices.get_backend(target.type).module.empty(as_size((shape,), "parameter"), storage)
     return Parameter(wrap(devices.move(array, target)))

@@ -21,14 +21,16 @@ Axes = int | tuple[int, ...]
 
 def _last_axes(name: str, input: Array, normalized_shape: Ints, *parameters: Array | None) -> int:
     """Return the number of axes to normalize over. Raises ShapeError if the shapes do not fit each other."""
-    shape = normalized_shape if input.shape[-1:] == normalized_shape else as_ints(normalized_shape, name)
-    if is_int(normalized_shape):
-        raise ArgumentTypeError(f"{name}: normalized_shape must be a list of ints, not {normalized_shape}")
-    if not shape or input.shape[-len(shape) :] != shape:
-        raise ShapeError(
-            f"{name}: given normalized_shape={list(shape)}, expected input with shape [*, "
-            f"{', '.join(map(str, shape))}], got {tuple(input.shape)}"
-        )
+    shape = normalized_shape
+    if input.shape[-1:] != shape or not input.ndim:
+        if is_int(shape):
+            raise ArgumentTypeError(f"{name}: normalized_shape must be a list of ints, not {normalized_shape}")
+        shape = as_ints(shape, name)
+        if not shape or input.shape[-len(shape) :] != shape:
+            raise ShapeError(
+                f"{name}: given normalized_shape={list(shape)}, expected input with shape [*, "
+                f"{', '.join(map(str, shape))}], got {tuple(input.shape)}"
+            )
     for parameter in parameters:
         if parameter is not None and parameter.shape != shape:
             raise ShapeError(f"{name}: weight and bias must have shape {shape}, got {tuple(parameter.shape)}")

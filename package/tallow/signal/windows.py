@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tallow import dtypes
-from tallow.core.creation import Device, Dtype, default_or, place
+from tallow.core.creation import Device, Dtype, place
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.ops.dims import as_int
@@ -52,7 +52,7 @@ def _points(name: str, M: int, sym: bool) -> tuple[HostArray, float]:
 def _window(name: str, values: HostArray, dtype: Dtype, layout: Layout, device: Device, requires_grad: bool) -> Tensor:
     if layout is not strided:
         raise ArgumentError(f"{name} is implemented for strided tensors only, got: {layout}")
-    d = default_or(dtype)
+    d = dtypes.default_or(dtype)
     if d not in (dtypes.float32, dtypes.float64):
         raise ArgumentError(f"{name} expects float32 or float64 dtypes, got: {d}")
     return place(np.ones(1) if len(values) == 1 else values, d, device, requires_grad)

@@ -40,14 +40,15 @@ def sum_exp(x: Array) -> tuple[Array, Array]:
 
 def float32_rows_of_classes(x: Array, target: Array, weight: Array | None, ignore_index: int, smoothing: float) -> bool:
     """Float32 rows (N, C), int64 classes that are in range and not ignored, no weight and no smoothing."""
-    if weight is not None or smoothing or x.dtype != FLOAT32 or x.ndim != 2 or not x.size:
+    if weight is not None or smoothing or (x.dtype is not FLOAT32 and x.dtype != FLOAT32) or x.ndim != 2 or not x.size:
         return False
     rows, classes = x.shape
     if (target.dtype is not INT64 and target.dtype != INT64) or target.shape != (rows,):
         return False
     if rows <= FEW:
         numbers = target.tolist()
-        return ignore_index not in numbers and min(numbers) >= 0 and max(numbers) < classes
+        is_counted = ignore_index < 0 or ignore_index not in numbers  # a negative one is out of range anyway
+        return is_counted and min(numbers) >= 0 and max(numbers) < classes
     if int(target.view(np.uint64).max()) >= classes:  # as an unsigned number, a negative one is larger than any
         return False
     return not (0 <= ignore_index < classes and (target == ignore_index).any())

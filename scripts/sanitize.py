@@ -120,12 +120,14 @@ def build(clang: str, sanitizer: str, variants: Sequence[build_kernels.Variant],
 
 
 def loadable() -> int:
-    """Return how many of the libraries for x86-64 this processor can load.
+    """Return how many of the libraries for x86-64 this processor loads.
 
-    One, those of levels 3 and 4, and at level 4 those of AVX512-BF16 and AMX.
+    One, those of levels 3 and 4, that of AVX512-BF16, or all with that of AMX.
     """
     baseline = ctypes.CDLL(str(build_kernels.DEFAULT_OUT / LIBRARIES[0].file))
-    return max(baseline.tl_cpu_level() - 1, 1) + baseline.tl_has_dots() + baseline.tl_allow_tiles()
+    if baseline.tl_allow_tiles():
+        return len(LIBRARIES)
+    return int(max(baseline.tl_cpu_level() - 1, 1) + baseline.tl_has_fast_dots())
 
 
 def watched(clang: str, sanitizer: str, what: str, folder: Path) -> int:

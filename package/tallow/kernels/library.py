@@ -34,10 +34,10 @@ class KernelInfo(NamedTuple):
 
     `library` is "wasm simd128", "wasm relaxed-simd", "native x86-64-v4" or similar, or "none". x86-64-v4 is the library
     of x86-64-v3 with other products of quantised weights, and longer vectors where they pay; x86-64-v4-amx has products
-    by the matrix tiles of AMX too, and x86-64-v4-bf16 by the dot products of AVX512-BF16; aarch64-dot is for processors
-    that have the dot product of int8. `kernels` are the names of all kernels; `reason` says why there is no library, or
-    is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels may use; `one_thread`
-    says why it is 1 in a browser, or is empty.
+    by the matrix tiles of AMX too, and x86-64-v4-bf16 by the dot products of AVX512-BF16, on AMD's; aarch64-dot is for
+    processors that have the dot product of int8. `kernels` are the names of all kernels; `reason` says why there is no
+    library, or is empty; `enabled` is False under TALLOW_KERNELS=off. `threads` is the number that kernels may use;
+    `one_thread` says why it is 1 in a browser, or is empty.
     """
 
     library: str
@@ -239,9 +239,9 @@ def _load_native() -> _Loaded:
 
 
 def _with_tiles(loaded: _Loaded, suffix: str) -> _Loaded:
-    """Add the products by AMX, or else by AVX512-BF16, if processor and system allow them, and they are right."""
+    """Add the products by AMX, or by AVX512-BF16 where it is fast, if the system allows them and they are right."""
     products, library = loaded.handles
-    for unit, is_allowed in (("amx", library.tl_allow_tiles), ("bf16", library.tl_has_dots)):
+    for unit, is_allowed in (("amx", library.tl_allow_tiles), ("bf16", library.tl_has_fast_dots)):
         file = f"tallow-{loaded.name.removeprefix('native ')}-{unit}.{suffix}"
         if not _exists(file) or not is_allowed():
             continue

@@ -356,7 +356,7 @@ def test_the_best_library_for_the_processor_is_loaded(
 def test_products_of_halves_are_used_where_they_are_allowed_and_exact(
     tiles: int, dots: int, exact: int, unit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = {"tl_allow_tiles": tiles, "tl_has_dots": dots, "tl_tiles_are_exact": exact}
+    answers = {"tl_allow_tiles": tiles, "tl_has_fast_dots": dots, "tl_tiles_are_exact": exact}
     answers["tl_use_tiles"] = 0  # or this process would go on with instructions that the processor may not have
     monkeypatch.setattr(library, "_open", lambda file: OfLevel(os.path.join(library.FOLDER, file), 4, **answers))
     found = library._load_native()
@@ -395,6 +395,8 @@ def test_the_level_is_that_of_the_flags_of_the_processor() -> None:
     v4 = v3 and {*(f"avx512{part}" for part in ("f", "bw", "cd", "dq", "vl")), "avx512_vnni"} <= flags
     library = ctypes.CDLL(str(X86_64[0]))
     assert library.tl_cpu_level() == (4 if v4 else 3 if v3 else 1)
+    is_amd = any(line.startswith("vendor_id") and "AuthenticAMD" in line for line in lines)
+    assert library.tl_has_fast_dots() == (v4 and is_amd and "avx512_bf16" in flags)
     if not {"amx_tile", "amx_bf16", "amx_int8"} <= flags:  # where they are, the kernel may refuse them
         assert not library.tl_allow_tiles()
 

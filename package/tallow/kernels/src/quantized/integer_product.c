@@ -204,13 +204,13 @@ static __attribute__((noinline)) void gather(char *row, const char *x, const siz
   const char *end = x + n->samples * n->height * n->width * pixel;
   for (size_t v = 0; v < n->kernel_h; v++) {
     const size_t h = i % n->out_h * n->stride_h + v * n->dilation_h - n->before_h; // wraps around above x
-    const char *from = x + (i / n->out_h * n->height + h) * n->width * pixel;
+    const size_t from = (i / n->out_h * n->height + h) * n->width * pixel; // of x, if it is in it
     const int is_inside = h < n->height && left < n->width && left + n->kernel_w <= n->width && n->dilation_w == 1;
     const size_t together = is_inside ? n->kernel_w : 1; // pixels that are adjacent
     for (size_t u = 0; u < n->kernel_w; u += together, row += together * pixel) {
       const size_t w = left + u * n->dilation_w;
       if (h < n->height && w < n->width)
-        copy(row, from + w * pixel, together * pixel, end);
+        copy(row, x + (from + w * pixel), together * pixel, end);
       else
         for (size_t c = 0; c < pixel; c++) row[c] = (char)outside;
     }

@@ -45,7 +45,7 @@ ALL = [
     *("convolution", "convolution_dw", "convolution_dx"),
     *("csr_matmul", "csr_matmul_transposed", "csr_sampled"),
     *("cross_decode_block", "cross_entropy", "cross_entropy_backward", "decode_block", "decode_blocks"),
-    *("image_convolution", "image_max_pool", "integer_product", "quantize_u8"),
+    *("image_convolution", "image_max_pool", "integer_convolution", "integer_product", "quantize_u8"),
     *("div", "encoder_blocks", "fft_complex", "fft_of_real", "fft_to_real", "formula", "gelu", "gelu_backward", "gru"),
     *("hardswish", "hardswish_backward", "huber_error", "lerp"),
     *("layer_norm", "layer_norm_backward", "linear", "log_softmax", "log_softmax_backward"),

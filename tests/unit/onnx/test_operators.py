@@ -11,7 +11,7 @@ from support.onnx_graphs import call, loaded, typed
 
 import tallow as tl
 from tallow.devices import to_host
-from tallow.errors import CheckpointError, ImageError, ShapeError, TallowError
+from tallow.errors import ArgumentError, CheckpointError, ImageError, ShapeError, TallowError
 from tallow.onnx.operators.image import image_decoder
 
 
@@ -185,3 +185,19 @@ def test_indices_of_many_huge_windows_are_refused() -> None:
     assert model(tl.ones(1, 1, 501, 500)).shape == (1, 1, 2, 1)
     with pytest.raises(ShapeError, match="take too long"):
         model(tl.ones(1, 1, 1100, 1100))
+
+
+@pytest.mark.parametrize("size", [65, 66, 131, 1 << 40])
+def test_wide_windows_of_channels(size: int) -> None:
+    x = np.random.default_rng(0).standard_normal((2, 100, 3)).astype(np.float32)
+    found = to_host(run([call("LRN", "x", "y", size=size, alpha=0.5)], tl.tensor(x)).array)
+    before, after = (size - 1) // 2, size // 2
+    sums = np.stack([(x[:, max(c - before, 0) : c + after + 1] ** 2).sum(1) for c in range(100)], 1)
+    np.testing.assert_allclose(found, x / (1 + 0.5 / size * sums) ** 0.75, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [[1 << 20, 1 << 20], [0, 1], [1 << 40, 1]])
+def test_parts_of_regions_are_bounded(parts: list[int]) -> None:
+    node = call("MaxRoiPool", "x r", "y", pooled_shape=parts)
+    with pytest.raises(ArgumentError, match="too many parts"):
+        run([node], tl.ones(1, 1, 9, 9), r=tl.zeros(1, 5))

@@ -6,6 +6,7 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from tallow.errors import ArgumentError
 from tallow.io.images import decoded
 from tallow.onnx.operators.registry import Ints, ints, operator
 
+MOST_CELLS = 1 << 20  # of all regions of MaxRoiPool
 _GRID_MODES = {"linear": "bilinear", "cubic": "bicubic", "bilinear": "bilinear", "bicubic": "bicubic"}
 
 
@@ -154,6 +156,11 @@ def max_roi_pool(x: Tensor, rois: Tensor, *, pooled_shape: Sequence[int], spatia
     Shapes:  x (B, C, H, W), rois (R, 5) -> (R, C, *pooled_shape)
     Source:  Girshick 2015, arXiv:1504.08083
     """
+    cells_of_all = len(rois) * math.prod(pooled_shape)
+    if min(pooled_shape) < 1 or cells_of_all > MOST_CELLS:
+        raise ArgumentError(
+            f"MaxRoiPool: pooled_shape={tuple(pooled_shape)} for {len(rois)} regions: none, or too many parts"
+        )
     pooled = []
     for image, *corners in rois.tolist():
         x1, y1, x2, y2 = (int(np.floor(each * spatial_scale + 0.5)) for each in corners)

@@ -6,13 +6,17 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 from typing import Any
 
 import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
+from tallow.onnx.operators.pooling import joined
 from tallow.onnx.operators.registry import operator
 from tallow.ops.dims import normalize_dim
+
+WIDE = 64  # channels of a window of LRN
 
 
 @operator("BatchNormalization", since=14)
@@ -119,11 +123,21 @@ def group_normalization_by_group(
 @operator("LRN", since=1)
 def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
     """Divide by a power of the mean square of `size` neighbouring channels."""
+    if size > WIDE:
+        return _wide_lrn(x, size, alpha, beta, bias)
     # F.local_response_norm has one channel more before than after for even sizes, as ONNX has one more after.
     if size % 2:
         return F.local_response_norm(x, size, alpha, beta, bias)
     flipped = F.local_response_norm(x.flip(1), size, alpha, beta, bias)
     return flipped.flip(1)
+
+
+def _wide_lrn(x: Tensor, size: int, alpha: float, beta: float, bias: float) -> Tensor:
+    """Sum the squares of many channels in halves of windows; it has at most all channels on each side."""
+    before, after = (min(n, x.shape[1]) for n in ((size - 1) // 2, size // 2))
+    squares = F.pad(x * x, [0, 0] * (x.dim() - 2) + [before, after])
+    sums = joined(squares, 1, before + after + 1, 1, add).narrow(1, 0, x.shape[1])
+    return x / (bias + alpha / size * sums) ** beta
 
 
 @operator("LpNormalization", since=1)

@@ -80,12 +80,12 @@ class Windows:
             count = x.shape[axis] - d * (k - 1)
             if count < 1:
                 raise ShapeError(f"pooling: a window of {d * (k - 1) + 1} elements in a dim of {x.shape[axis]}")
-            x = _joined(x, axis, k, d, join).narrow(axis, 0, count)
+            x = joined(x, axis, k, d, join).narrow(axis, 0, count)
             x = x[(slice(None),) * axis + (slice(None, None, s),)]
         return x
 
 
-def _joined(x: Tensor, axis: int, k: int, step: int, join: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+def joined(x: Tensor, axis: int, k: int, step: int, join: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     """Join k elements `step` apart, from each element on that has as many after it."""
     whole, size, done = None, 1, 0
     while True:

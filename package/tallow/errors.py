@@ -178,6 +178,10 @@ def _will_be_suggested(caller: types.FrameType | None) -> bool:
     return sys.version_info >= (3, 13) or (sys.version_info >= (3, 12) and in_module)
 
 
+class MissingImportError(TallowError, ImportError):
+    """A name that another module of tallow has."""
+
+
 class MissingModuleError(TallowError, ModuleNotFoundError):
     """A PyTorch module that tallow lacks."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from types import FrameType
 from typing import Any
 
-from tallow.errors import MissingNameError
+from tallow.errors import MissingImportError, MissingNameError
 
 PEERS = {"tallow.keras": "Keras", "tallow.transformers": "transformers"}  # whose names a package has
 
@@ -33,7 +34,8 @@ def names_of(
         registry: further names and their values. It may grow while the program runs.
         rule: returns the target of a name that no table lists, such as one of a family; None for other names.
 
-    Raises:  (the `__getattr__`) MissingNameError for any other name
+    Raises:  (the `__getattr__`) MissingNameError for any other name; MissingImportError in `from module import name` if
+             another package of tallow has the name
     """
     lazy = lazy or {}
     registry = {} if registry is None else registry  # not `or`: it may be empty now and grow later
@@ -43,6 +45,10 @@ def names_of(
             return registry[name]
         target = lazy.get(name) or (rule(name) if rule is not None else None)
         if target is None:
+            if _imports_name(sys._getframe(1)) and (home := _home_among_peers(module, name)):
+                raise MissingImportError(
+                    f"cannot import name {name!r} from {module!r}", hint=f"from {home} import {name}"
+                )
             raise missing(module, name)
         value = import_name(target)
         vars(sys.modules[module])[name] = value  # so that Python does not call `__getattr__` for this name again
@@ -54,6 +60,19 @@ def names_of(
         return sorted({*own.get("__all__", own), *dunders, *lazy, *registry})
 
     return get, listing
+
+
+def _imports_name(frame: FrameType) -> bool:
+    """Return whether a frame runs `from module import name`: of an AttributeError, Python would drop the hint."""
+    from opcode import opmap  # most programs do without it
+
+    return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
+
+
+def _home_among_peers(module: str, name: str) -> str | None:
+    """Return the package with transformers' or another library's names that has a name; None if there is none."""
+    others = (home for home in PEERS if not module.startswith(home))
+    return next((home for home in others if name in dir(importlib.import_module(home))), None)
 
 
 def missing(module: str, name: str) -> MissingNameError:

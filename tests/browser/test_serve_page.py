@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from support.gguf_files import write_llama2c
 from support.small_server import KEY, Running, post, running, story_teller
+from support.tool_caller import ANSWER, CALL, save_tool_caller
 from tests.browser.axe import expect_no_violation
 
 from tallow.models.auto import AutoModel
@@ -24,6 +25,12 @@ from tallow.site.server_pages import server_pages
 
 TEMPLATE = "{% for m in messages %}{{ m.role[0] }}: {{ m.content }}\n{% endfor %}a:"
 TEXT, GREEDY = "Once upon a time", {"temperature": 0, "stream": True}
+CALCULATOR = {
+    "name": "calculator",
+    "description": "Compute an expression.",
+    "strict": True,
+    "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
+}
 # Requests for a stream.
 STREAMS: dict[str, dict[str, Any]] = {
     "/v1/completions": {"prompt": TEXT, "max_tokens": 50, **GREEDY},
@@ -94,6 +101,30 @@ def test_the_chat_page_answers_by_the_models_of_the_server(page: Page, chatting:
     page.evaluate(axe)
     expect_no_violation(page, "with an answer")
     assert not bugs
+
+
+def test_the_user_writes_what_tools_return(page: Page, tmp_path: Path) -> None:
+    save_tool_caller(tmp_path)
+    loaded = AutoModel.from_pretrained(tmp_path)
+    catalog = Catalog(texts={"caller": TextEngine(TextModel("caller", loaded, loaded.tokenizer))})
+    with running(make_app(catalog, pages=Pages(server_pages)), catalog) as started:
+        page.goto(started.url)
+        expect(page.get_by_test_id("model-name")).to_contain_text("caller")
+        page.get_by_test_id("temperature").fill("0")
+        page.get_by_test_id("functions").fill("{")
+        page.get_by_test_id("prompt").fill("What is 7*6?")
+        page.get_by_test_id("prompt").press("Enter")
+        expect(page.get_by_test_id("error")).to_contain_text("functions cannot be read")
+        page.get_by_test_id("functions").fill(json.dumps([CALCULATOR]))
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_test_id("status")).to_contain_text("waits for the results")
+        expect(page.get_by_test_id("call")).to_contain_text("Called calculator" + CALL["arguments"])
+        page.get_by_test_id("result").fill("42")
+        page.get_by_test_id("results").click()
+        expect(page.get_by_test_id("status")).to_have_text("Done.")
+        expect(page.get_by_test_id("call")).to_contain_text("42")
+        expect(page.get_by_test_id("result")).to_have_count(0)
+        expect(page.locator("[data-testid=assistant] > [data-testid=text]")).to_have_text(ANSWER)
 
 
 def text_of(server: Running, path: str) -> str:

@@ -151,6 +151,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "compat.packages.PackageFinder.find_spec": "path target",
         "compat.own_models.OwnModelsFinder.find_spec": "path target",
         "compat.stand_in.TorchFinder.find_spec": "path target",
+        "compat.uninstalled.UninstalledFinder.find_spec": "path target",
         "data.collate.collate_*": "collate_fn_map",
         "data.tables._Labels.add": "line",
         "devices._Cpu.*": "array target non_blocking",

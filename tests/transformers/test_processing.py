@@ -39,6 +39,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "size": {"size": (30, 31), "resample": 0},
     "crop": {"do_center_crop": True, "crop_size": 18},
     "mean": {"image_mean": [0.1, 0.2, 0.3], "image_std": [1.0, 2.0, 3.0], "return_tensors": "np"},
+    "one mean": {"image_mean": 0.25, "image_std": 2.0, "return_tensors": "np"},
     "no resizing": {"do_resize": False},
 }
 

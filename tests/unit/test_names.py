@@ -10,7 +10,7 @@ import traceback
 import pytest
 
 import tallow as tl
-from tallow.errors import MissingNameError
+from tallow.errors import MissingImportError, MissingNameError
 
 PARTS = ["autograd", "cuda", "io", "linalg", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "optim"]
 PARTS += ["data", "optim.lr_scheduler", "special", "text", "utils", "utils.data"]
@@ -54,6 +54,15 @@ def test_an_uncaught_error_suggests_a_name_once(wrong: str) -> None:
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.stderr.count("Did you mean") == 1
     assert done.stderr.rstrip().endswith("'?")
+
+
+def test_an_import_of_a_name_of_transformers_says_where_it_is() -> None:
+    for module, name in (("tallow", "AutoTokenizer"), ("tallow.models", "AutoModelForCausalLM")):
+        with pytest.raises(MissingImportError, match=rf"from tallow\.transformers import {name}"):
+            exec(f"from {module} import {name}", {})
+        assert not hasattr(importlib.import_module(module), name)
+    with pytest.raises(ImportError, match="cannot import name 'Frobnicate'"):
+        exec("from tallow.models import Frobnicate", {})
 
 
 def test_no_name_is_suggested_where_none_is_near() -> None:

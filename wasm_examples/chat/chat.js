@@ -54,6 +54,7 @@ export class Chat {
     answer: (message) => this.#answer(message),
     again: (message) => this.#answer(/** @type {Message} */ (this.#parentOf(message))),
     choose: (message) => this.#choose(message),
+    goOn: (message) => this.#answer(/** @type {Message} */ (this.#parentOf(message)), false, message),
     remember: () => this.#remember(),
   });
   history;
@@ -114,13 +115,14 @@ export class Chat {
   /**
    * Answer a message of the user, in place of the answer that is being written.
    * @param {Message} question @param {boolean} [forgets]  whether the model forgets the oldest messages first; the page still shows them
+   * @param {Message} [begun]  an answer with results of tools, to go on with
    */
-  #answer(question, forgets = false) {
+  #answer(question, forgets = false, begun = undefined) {
     const conversation = this.history.current;
-    this.#page.work((signal) => this.#write(conversation, question, forgets, signal), {
+    this.#page.work((signal) => this.#write(conversation, question, forgets, begun, signal), {
       failed: "No answer.",
       remedy: (error) => {
-        const again = { label: "Try again", action: () => this.#answer(question) };
+        const again = { label: "Try again", action: () => this.#answer(question, false, begun) };
         const canForget = isFull(error) && laterStarts(conversation.pathTo(question)).length > 0;
         return canForget ? [{ label: "Forget the oldest messages", action: () => this.#answer(question, true) }, again] : again;
       },
@@ -134,8 +136,8 @@ export class Chat {
     this.history.save();
   }
 
-  /** @param {Conversation} conversation @param {Message} question @param {boolean} forgets @param {AbortSignal} signal */
-  async #write(conversation, question, forgets, signal) {
+  /** @param {Conversation} conversation @param {Message} question @param {boolean} forgets @param {Message | undefined} begun @param {AbortSignal} signal */
+  async #write(conversation, question, forgets, begun, signal) {
     const options = this.settings.read(this.#page.model?.constrains ?? false);
     const usable = await this.#page.ready("The answer starts when the model has loaded.", signal);
     const { model } = this.#page;
@@ -146,14 +148,15 @@ export class Chat {
       await forgetOldest(path, Math.min(options.context, model.context), (rest) => this.call("count", { messages: asRead(rest, system), ...options }));
       signal.throwIfAborted();
     }
-    const messages = asRead(path, system);
+    const messages = asRead(begun ? [...path, begun] : path, system);
     this.#view.status.say("Reading");
     document.body.classList.add("burning");
     page.output.setAttribute("aria-busy", "true");
-    const answer = conversation.add(question, "assistant", "");
+    const answer = begun ?? conversation.add(question, "assistant", "");
     Object.assign(answer, { model: model.name, isUnfinished: true });
     this.#showMessages();
-    let written = ""; // in all steps
+    this.#list.showAgain(answer);
+    let written = (begun?.steps ?? []).map(({ content }) => content).join(""); // in all steps
     try {
       for await (const { text, stats } of this.#page.runtime.generate({ messages, ...options }, { signal })) {
         const { steps = [], ...counts } = stats;
@@ -166,7 +169,8 @@ export class Chat {
         this.#list.update(answer);
         if (answer.content || steps.length) this.history.saveSometimes(conversation);
       }
-      this.#view.status.say("Done.");
+      const waits = answer.steps?.some(({ calls }) => calls.some(({ result }) => result === null));
+      this.#view.status.say(waits ? "The model waits for the results of its calls." : "Done.");
       page.announcer.textContent = divide(answer.content).answer;
     } finally {
       document.body.classList.remove("burning");

@@ -7,7 +7,8 @@
  * `parent` is the id of the message before it; null for the first ones. `chosen` is the id of the chosen child. Of an answer:
  * `model` is the name of the model, `stats` are its counts (see Counts in answers.py), `isUnfinished` is true until it ends. `isForgotten`
  * is true of a message that the model no longer reads, since its context was full. `steps` are the parts before `content` that ended with calls of tools, as Step in tools.py.
- * @typedef {{ name: string, arguments: string, result: string, failed: boolean }} Called
+ * The result of a call is null until the user has written it: on the page of a server, tools are the user's.
+ * @typedef {{ name: string, arguments: string, result: string | null, failed: boolean }} Called
  * @typedef {{ content: string, calls: Called[] }} Step
  * @typedef {{ id: string, parent: string | null, role: Role, content: string, created: number, chosen: string | null,
  *   model?: string, stats?: Record<string, number>, isUnfinished?: boolean, isForgotten?: boolean, steps?: Step[] }} Message

@@ -3,6 +3,9 @@
 import { save } from "../../web/page/page.js";
 
 /** @import { Conversation, Message } from "./conversation.js" */
+/** @import { Turn } from "./turns.js" */
+
+const NO_RESULT = "There is no result.";
 
 /** Save the conversation with all its branches. @param {Conversation} conversation */
 export function saveJson(conversation) {
@@ -21,12 +24,12 @@ export function saveMarkdown(conversation) {
   save(`${fileName(title)}.md`, `# ${title}\n\n${parts.join("\n\n")}\n`);
 }
 
-/** A message as OpenAI's API has it, after its calls of tools and their results. @param {Message} message */
-function asMessages({ id, role, content, steps = [] }) {
+/** A message as OpenAI's API has it, after its calls of tools and their results. @param {Turn & { id?: string }} message */
+export function asMessages({ id = "", role, content, steps = [] }) {
   const called = steps.flatMap((step, i) => {
     const ids = step.calls.map((_, j) => `call_${id}_${i}_${j}`);
     const calls = step.calls.map((call, j) => ({ id: ids[j], type: "function", function: { name: call.name, arguments: call.arguments } }));
-    const results = step.calls.map(({ result }, j) => ({ role: "tool", tool_call_id: ids[j], content: result }));
+    const results = step.calls.map(({ result }, j) => ({ role: "tool", tool_call_id: ids[j], content: result ?? NO_RESULT }));
     return [{ role, content: step.content, tool_calls: calls }, ...results];
   });
   return [...called, { role, content }];
@@ -34,7 +37,7 @@ function asMessages({ id, role, content, steps = [] }) {
 
 /** @param {Message} message */
 function asMarkdown({ content, steps = [] }) {
-  const called = steps.flatMap((step) => [step.content.trim(), ...step.calls.map((call) => `    ${call.name} ${call.arguments}\n    ${call.result}`)]);
+  const called = steps.flatMap((step) => [step.content.trim(), ...step.calls.map((call) => `    ${call.name} ${call.arguments}\n    ${call.result ?? NO_RESULT}`)]);
   return [...called, content.trim()].filter(Boolean).join("\n\n");
 }
 

@@ -4,8 +4,8 @@ import { megabytes } from "../../web/page/page.js";
 import { GrowingMarkdown, showMarkdown } from "../../web/page/markdown.js";
 import { divide } from "./thoughts.js";
 
-/** @import { Conversation, Message, Step } from "./conversation.js" */
-/** @typedef {{ edit(message: Message, content: string): void, answer(message: Message): void, again(message: Message): void, choose(message: Message): void, remember(): void }} Handlers */
+/** @import { Called, Conversation, Message, Step } from "./conversation.js" */
+/** @typedef {{ edit(message: Message, content: string): void, answer(message: Message): void, again(message: Message): void, choose(message: Message): void, remember(): void, goOn(message: Message): void }} Handlers */
 
 const NEAR_END = 80; // pixels: a list that is scrolled this close to its end follows the text
 const LEAST_PAUSE_MS = 60; // between two renderings of the text that is written
@@ -55,6 +55,11 @@ export class MessageList {
     this.#views.get(message.id)?.update(() => {
       if (follows) this.#scroller.scrollTop = this.#scroller.scrollHeight;
     });
+  }
+
+  /** Show all text of a message again. @param {Message} message */
+  showAgain(message) {
+    this.#views.get(message.id)?.refresh();
   }
 
   /** Show all text again, as when Markdown can be rendered from now on. */
@@ -140,7 +145,7 @@ class View {
     const { role, content, stats, isUnfinished, steps = [] } = this.message;
     if (role === "user") this.#text.textContent = content;
     else {
-      for (const step of steps.slice(this.#steps.childElementCount)) this.#steps.append(showStep(step));
+      for (const step of steps.slice(this.#steps.childElementCount)) this.#steps.append(showStep(step, () => this.#handlers.goOn(this.message)));
       this.#markdown.show(this.#thought.show(content, Boolean(isUnfinished)));
     }
     this.#figures.hidden = !stats;
@@ -226,25 +231,53 @@ class Thought {
   }
 }
 
-/** A part of an answer that ends with calls of tools. @param {Step} step */
-function showStep({ content, calls }) {
+/** A part of an answer that ends with calls of tools. @param {Step} step @param {() => void} goOn  after the user has written the results */
+function showStep({ content, calls }, goOn) {
   const [box, text, thought] = [make("div", "step"), make("div", "text"), new Thought()];
   text.dir = "auto";
   showMarkdown(text, thought.show(content, false));
-  const folded = calls.map(({ name, arguments: given, result, failed }) => {
+  const folded = calls.map((called) => {
+    const { name, arguments: given, result, failed } = called;
     const call = document.createElement("details");
     call.className = "call";
     call.dataset.testid = "call";
     const summary = document.createElement("summary");
     summary.textContent = failed ? `Called ${name}, which failed` : `Called ${name}`;
-    const [question, answer] = [make("pre", ""), make("pre", failed ? "failed" : "")];
+    const question = make("pre", "");
     question.textContent = given;
-    answer.textContent = result;
-    call.append(summary, question, answer);
+    call.append(summary, question);
+    if (result === null) {
+      call.open = true;
+      call.append(resultField(called));
+    } else {
+      const answer = make("pre", failed ? "failed" : "");
+      answer.textContent = result;
+      call.append(answer);
+    }
     return call;
   });
   box.append(thought.element, text, ...folded);
+  const fields = [...box.querySelectorAll("textarea")];
+  if (fields.length) {
+    const pending = calls.filter(({ result }) => result === null);
+    const send = button("Send the results", "results", () => {
+      pending.forEach((called, i) => (called.result = fields[i].value));
+      goOn();
+    });
+    send.className = "primary";
+    box.append(send);
+  }
   return box;
+}
+
+/** A field for the result of a call. @param {Called} called */
+function resultField({ name }) {
+  const field = document.createElement("textarea");
+  field.rows = 2;
+  field.dataset.testid = "result";
+  field.placeholder = "What the tool returns";
+  field.setAttribute("aria-label", `Result of ${name}`);
+  return field;
 }
 
 /** Whether a key sends the text: Enter, but not with Shift, and not while an input method composes. @param {KeyboardEvent} event */

@@ -5,15 +5,16 @@ import { readSeed, sharedSeed } from "../../web/page/seed.js";
 import { Problem } from "../../web/worker/protocol.js";
 
 /** @import { Field } from "../../web/page/share.js" */
-/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean, tools: boolean }} Options */
+/** @typedef {{ type: string, function: Record<string, unknown> }} Tool  as in OpenAI's API */
+/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean, tools: boolean, functions: Tool[] }} Options */
 
 const KEY = "tallow-chat-settings";
-const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks", "tools"];
+const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks", "tools", "functions"];
 const ON = "on";
 const MOST_SCHEMA = 20_000; // characters, in a link
 
 export class Settings {
-  /** Those that the page has: on that of a server, the context is the server's, and there are no tools. */
+  /** Those that the page has: on that of a server, the context is the server's, and tools are functions that the user answers for. */
   #fields = Object.fromEntries(NAMES.filter((name) => document.getElementById(name)).map((name) => [name, field(name)]));
   #knowsTools = false;
 
@@ -65,13 +66,14 @@ export class Settings {
     element("thinks-box", HTMLElement).hidden = !thinks;
     element("json-box", HTMLElement).hidden = !constrains;
     if (this.#fields.tools) element("tools-box", HTMLElement).hidden = !chats;
+    if (this.#fields.functions) element("functions-box", HTMLElement).hidden = !tools;
     this.#knowsTools = tools;
     this.#showForm();
   }
 
   /** The options of `Demo.generate`. @param {boolean} constrains  whether the model can write JSON @returns {Options} */
   read(constrains) {
-    const { temperature, "top-p": topP, "max-tokens": maxTokens, seed, context, json, schema, thinks, tools } = this.#fields;
+    const { temperature, "top-p": topP, "max-tokens": maxTokens, seed, context, json, schema, thinks, tools, functions } = this.#fields;
     const number = (/** @type {HTMLElement} */ input, kind = {}) => readNumber(/** @type {HTMLInputElement} */ (input), kind);
     const isJson = constrains && isChecked(json);
     if (isJson) checkSchema(/** @type {HTMLTextAreaElement} */ (schema));
@@ -84,6 +86,7 @@ export class Settings {
       schema: isJson ? schema.value : null,
       thinks: isChecked(thinks),
       tools: isChecked(tools),
+      functions: functions && this.#knowsTools && !isJson ? readFunctions(/** @type {HTMLTextAreaElement} */ (functions)) : [],
     };
   }
 
@@ -130,6 +133,19 @@ function checkSchema(schema) {
   } catch (error) {
     schema.focus();
     throw new Problem("BadSchema", `The schema is not JSON: ${error instanceof Error ? error.message : error}`, "Correct it, or leave it empty for any JSON object.");
+  }
+}
+
+/** The functions that a model may call: a list as in OpenAI's API, or of their descriptions alone. @param {HTMLTextAreaElement} field @returns {Tool[]} */
+function readFunctions(field) {
+  if (!field.value.trim()) return [];
+  try {
+    const entries = [JSON.parse(field.value)].flat();
+    if (!entries.every((entry) => (entry?.function ?? entry)?.name)) throw new Error("each function needs a name");
+    return entries.map((entry) => (entry.function ? entry : { type: "function", function: entry }));
+  } catch (error) {
+    field.focus();
+    throw new Problem("BadFunctions", `The functions cannot be read: ${error instanceof Error ? error.message : error}`, "Correct them, or leave the field empty.");
   }
 }
 

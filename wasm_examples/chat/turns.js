@@ -2,8 +2,8 @@
 
 import { divide } from "./thoughts.js";
 
-/** @import { Message, Step } from "./conversation.js" */
-/** @typedef {{ role: string, content: string, steps?: Step[] }} Turn */
+/** @import { Message, Role, Step } from "./conversation.js" */
+/** @typedef {{ role: Role | "system", content: string, steps?: Step[] }} Turn */
 
 const SHARE = 0.5; // of the context, for what the model still reads: the next turns have room, too
 

@@ -2,15 +2,18 @@
 
 import { LatestTask } from "../../web/page/latest-task.js";
 import { Problem } from "../../web/worker/protocol.js";
+import { asMessages } from "../chat/export.js";
 
 /** @import { Remedy } from "../../web/page/page.js" */
 /** @import { ChatView, Model } from "../chat/chat.js" */
+/** @import { Called } from "../chat/conversation.js" */
+/** @import { Tool } from "../chat/settings.js" */
 /** @import { Turn } from "../chat/turns.js" */
 /**
  * An entry of /v1/models. Those that write texts have a context, and say whether they have a chat template.
  * @typedef {{ id: string, max_model_len?: number, capabilities?: string[] }} Card
  * The fields of a request, as the settings of the page have them.
- * @typedef {{ messages: Turn[], temperature: number, top_p: number, seed: number, max_tokens: number, schema: string | null, thinks: boolean }} Options
+ * @typedef {{ messages: Turn[], temperature: number, top_p: number, seed: number, max_tokens: number, schema: string | null, thinks: boolean, functions: Tool[] }} Options
  * @typedef {{ prompt_tokens: number, completion_tokens: number, prompt_tokens_details?: { cached_tokens: number } }} Usage
  */
 
@@ -85,7 +88,7 @@ export class ServerPage {
 
   /**
    * Yield the pieces of an answer, with the counts that the page shows.
-   * @param {Options} options @param {AbortSignal} signal @returns {AsyncGenerator<{ text: string, stats: Record<string, number> }>}
+   * @param {Options} options @param {AbortSignal} signal @returns {AsyncGenerator<{ text: string, stats: Record<string, any> }>}
    */
   async *#generate(options, signal) {
     const started = performance.now();
@@ -94,19 +97,28 @@ export class ServerPage {
     const [path, body] = requestOf(model, options);
     const answer = await this.#fetch(path, { method: "POST", body: JSON.stringify(body), signal });
     let promptSeconds = 0;
+    const last = options.messages.at(-1);
+    const before = (last?.role === "assistant" && last.steps) || []; // with the results that the answer goes on from
+    /** @type {Called[]} */
+    const calls = [];
+    let [said, counted] = ["", {}];
     for await (const part of events(answer)) {
       if (part.error) throw problemOf(part.error);
       /** @type {Usage | undefined} */
       const usage = part.usage ?? undefined;
       const { delta, text = delta?.content ?? "" } = part.choices?.[0] ?? {};
+      addCalls(calls, delta?.tool_calls ?? []);
       const { prompt_tokens = 0, completion_tokens: tokens = 0 } = usage ?? {};
       if (prompt_tokens) this.#rate = prompt_tokens / Math.max(1, lengthOf(options.messages));
       if (!tokens) continue;
       promptSeconds ||= seconds();
       const rest = seconds() - promptSeconds;
       const counts = { prompt_tokens, reused: usage?.prompt_tokens_details?.cached_tokens ?? 0, read: prompt_tokens, prompt_s: promptSeconds };
-      yield { text: text ?? "", stats: { ...counts, tokens, tokens_per_s: rest && (tokens - 1) / rest, limit: options.max_tokens } };
+      counted = { ...counts, tokens, tokens_per_s: rest && (tokens - 1) / rest, limit: options.max_tokens };
+      said += text ?? "";
+      yield { text: text ?? "", stats: { ...counted, steps: before } };
     }
+    if (calls.length) yield { text: "", stats: { ...counted, steps: [...before, { content: said, calls }] } };
   }
 
   /** @param {string} path @param {RequestInit} [init] @throws {Problem} the server does not answer, or refuses the request */
@@ -127,16 +139,17 @@ export class ServerPage {
 /** @param {Card} card @returns {Model} */
 function describe({ id, max_model_len: context = Infinity, capabilities = [] }) {
   const chats = capabilities.includes("chat");
+  const tools = capabilities.includes("tools");
   const description = `${id}: context of ${context.toLocaleString("en")} tokens, on this page's server`;
   const thinks = capabilities.includes("thinking");
-  return { name: id, description, bytes: 0, context, cacheBytes: 0, chats, thinks, constrains: true, tools: false };
+  return { name: id, description, bytes: 0, context, cacheBytes: 0, chats, thinks, constrains: true, tools };
 }
 
 /**
  * The path and the body of a request. A model without a chat template continues the conversation as plain text, as in the tab.
  * @param {Model} model @param {Options} options @returns {[string, Record<string, unknown>]}
  */
-function requestOf({ name, chats, thinks: canThink }, { messages, temperature, top_p, seed, max_tokens, schema, thinks }) {
+function requestOf({ name, chats, thinks: canThink }, { messages, temperature, top_p, seed, max_tokens, schema, thinks, functions }) {
   const format = schema?.trim() ? { type: "json_schema", json_schema: { name: "answer", schema: JSON.parse(schema) } } : { type: "json_object" };
   const body = {
     model: name,
@@ -145,10 +158,11 @@ function requestOf({ name, chats, thinks: canThink }, { messages, temperature, t
     stream: true,
     stream_options: { include_usage: true, continuous_usage_stats: true },
   };
-  const said = messages.map(({ role, content }) => ({ role, content }));
-  if (!chats) return ["v1/completions", { ...body, prompt: said.map(({ content }) => content).join("\n\n") }];
+  if (!chats) return ["v1/completions", { ...body, prompt: messages.map(({ content }) => content).join("\n\n") }];
+  const said = messages.flatMap((turn, i) => asMessages({ ...turn, id: String(i) }));
+  if (said.at(-1)?.role === "assistant") said.pop(); // the answer to go on with, so far without a text
   const variables = canThink ? { chat_template_kwargs: { enable_thinking: thinks && schema === null } } : {};
-  return ["v1/chat/completions", { ...body, ...variables, messages: said }];
+  return ["v1/chat/completions", { ...body, ...variables, ...(functions.length ? { tools: functions } : {}), messages: said }];
 }
 
 /** The events of a stream. @param {Response} answer @returns {AsyncGenerator<any>} */
@@ -173,6 +187,15 @@ function problemOf({ message, code }) {
   if (code === TOO_LONG) return new Problem("ContextFull", message, "Edit an earlier message, or start a new conversation.");
   if (code === "invalid_api_key") return new Problem("NoKey", "This server asks for an API key.", "Write it in the field API key.");
   return new Problem("Refused", message);
+}
+
+/** Add parts of calls, as a stream brings them. @param {Called[]} calls @param {{ index: number, function?: { name?: string, arguments?: string } }[]} parts */
+function addCalls(calls, parts) {
+  for (const { index, function: { name = "", arguments: given = "" } = {} } of parts) {
+    const call = (calls[index] ??= { name: "", arguments: "", result: null, failed: false });
+    call.name += name;
+    call.arguments += given;
+  }
 }
 
 /** The characters of a conversation. @param {{ content: string }[]} messages */

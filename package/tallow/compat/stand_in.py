@@ -25,6 +25,7 @@ from tallow.compat.modules import MODULES, OWN
 from tallow.compat.own_models import install_own_models, uninstall_own_models
 from tallow.compat.packages import PackageFinder, uninstall_packages
 from tallow.compat.printing import print_as_tallow, print_as_torch
+from tallow.compat.uninstalled import UninstalledFinder, uninstall_hints
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
 ROOT = "torch"
@@ -198,7 +199,7 @@ def install_torch(*, replace: bool = False, own_models: bool = False) -> TorchFi
     for name in imported:
         sys.modules.pop(name, None)
     sys.meta_path.insert(0, finder)
-    sys.meta_path.append(PackageFinder())
+    sys.meta_path += [PackageFinder(), UninstalledFinder()]
     print_as_torch()
     return finder
 
@@ -208,6 +209,7 @@ def uninstall_torch() -> None:
     for finder in [finder for finder in sys.meta_path if isinstance(finder, TorchFinder)]:
         sys.meta_path.remove(finder)
         uninstall_packages()
+        uninstall_hints()
         uninstall_own_models()
         print_as_tallow()
         for name in _modules_of_torch():

@@ -19,6 +19,7 @@ from tallow.fused.steps import MOST_ROWS, DecodeStep
 from tallow.generation import LogitsProcessor, PromptCache, Sample
 from tallow.kernels.fallback import check_fallback
 from tallow.models.decoders.decoder import DERIVED, OTHER_PARTS, DecoderHead
+from tallow.models.foreign_names import refuses_foreign
 from tallow.models.pretrained import tied_logits
 from tallow.models.text_generation import TextGeneration
 from tallow.nn.block_layers import block_notes
@@ -312,6 +313,7 @@ class CausalLM(TextGeneration, DecoderHead):
 
     # ----------------------------------------------------------------------------------------------------------- text
 
+    @refuses_foreign
     def generate_ids(
         self,
         prompt: Sequence[int],
@@ -330,6 +332,7 @@ class CausalLM(TextGeneration, DecoderHead):
         options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache_dtype": cache_dtype}
         return self.write(self, prompt, processors=processors, **options)
 
+    @refuses_foreign
     def generate_text(
         self,
         prompt: str,
@@ -365,6 +368,7 @@ class CausalLM(TextGeneration, DecoderHead):
         generated = self.generate_ids(tokens, processors=self._constrained(processors, grammar), **options)
         return self._until(self.tokenizer.decode_stream(generated, previous=tokens), stop)
 
+    @refuses_foreign
     def chat(
         self,
         messages: Sequence[Message],

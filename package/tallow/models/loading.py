@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from tallow import devices, dtypes
-from tallow.errors import ArgumentTypeError, CheckpointError, TallowWarning, warn
+from tallow.errors import CheckpointError, TallowWarning, warn
 from tallow.hub import local_folder
 from tallow.kernels.quantized.block_matrix import BlockMatrix
 from tallow.models.config import CONFIG
+from tallow.models.foreign_names import unknown_arguments
 from tallow.models.loading_report import LoadingReport, report_of
 from tallow.models.quantize import check_quant
 from tallow.models.ties import are_equal, tied_values
@@ -71,8 +72,8 @@ class FromPretrained:
                  tensor; ArgumentTypeError for an option that the class does not have; TokenizerError,
                  MissingPackageError, HubError; as `PretrainedModel.quantize`
         """
-        if unknown := sorted(options.keys() - cls.load_options):
-            raise ArgumentTypeError(f"{cls.__name__}.from_pretrained() has no argument {', '.join(unknown)}")
+        if unknown := options.keys() - cls.load_options:
+            raise unknown_arguments(f"{cls.__name__}.from_pretrained", unknown)
         check_quant(quant, device)  # before a download
         return cls.read_path(cls.locate(name, revision=revision, token=token), dtype, device, quant, strict, **options)
 

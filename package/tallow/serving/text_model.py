@@ -64,9 +64,12 @@ class TextModel:
 
     @property
     def capabilities(self) -> list[str]:
-        """The uses of the model: "completion", "chat" with a chat template, "thinking" if it can choose to."""
+        """The uses of the model: "completion", "chat" with a chat template, "thinking" if it can choose to, "tools" if
+        its template tells of them.
+        """
         template = self.words.chat_template
         known = {"chat": template is not None, "thinking": "enable_thinking" in str(template)}
+        known["tools"] = self.words.tells_of_tools()
         return ["completion", *(name for name, is_known in known.items() if is_known)]
 
     def _tokens_with(self, texts: tuple[str, ...]) -> frozenset[int]:

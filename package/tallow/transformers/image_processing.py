@@ -38,6 +38,7 @@ from tallow.transformers.tensor_types import TensorType
 from tallow.transformers.tokenization_files import folder_of
 from tallow.transformers.without_effect import Neutral, effective
 
+CHANNELS = 3  # red, green and blue
 FIRST, LAST = "channels_first", "channels_last"
 _COMMON = {"do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255, "do_normalize": True, "crop_size": None}
 # Arguments without an effect: images become RGB, all of one size, on the CPU.
@@ -87,7 +88,8 @@ class BaseImageProcessor(Preprocessor):
         if settings.get("crop_size") is not None:
             settings["crop_size"] = _size(settings["crop_size"], is_square=True)
         for name in ("image_mean", "image_std"):
-            settings[name] = list(settings[name])
+            values = settings[name]
+            settings[name] = [values] * CHANNELS if isinstance(values, int | float) else list(values)
         return settings
 
     def __call__(

@@ -20,6 +20,7 @@ from tallow.generation import LogitsProcessor, Sample
 from tallow.generation.sequence import check_prompt
 from tallow.models.causal_lm import CacheShape, kv_dtype
 from tallow.models.config import Config, end_ids, labels_of
+from tallow.models.foreign_names import refuses_foreign
 from tallow.models.pretrained import PretrainedModel, tied_logits
 from tallow.models.seq2seq.cross_layers import CrossKeys, select_sources
 from tallow.models.text_generation import TextGeneration
@@ -324,6 +325,7 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
             layers = [CrossKeys(*(each.contiguous() for each in pair)) for pair in self.cross_keys(encoded_ASD)]
         return SourceDecoder(self, Sources(layers, None if mask is None else key_mask(mask)))
 
+    @refuses_foreign
     def generate_ids(
         self,
         source: Sequence[int],
@@ -345,6 +347,7 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
         options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache_dtype": cache_dtype}
         return self.write(self.decoder_for([source]), prompt, processors=processors, source=source, **options)
 
+    @refuses_foreign
     def generate_text(
         self,
         text: str,

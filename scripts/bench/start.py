@@ -127,6 +127,7 @@ def measure(options: dict[str, Any], chromium: Callable[[str], Any]) -> dict[str
         f"{what}; {LATER_VISITS} later visits to each",
         *wire,
         f"plain Pyodide, after NumPy, best: micropip.install {best['install']:.2f} s, import {best['import']:.2f} s",
+        f"and then `from tallow.transformers import pipeline` {best['pipeline']:.2f} s",
         load_note(),
     ]
     return {"rows": rows, "notes": notes}

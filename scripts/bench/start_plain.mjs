@@ -1,4 +1,4 @@
-// A page with a plain Pyodide: NumPy first, then the time to install and import tallow's wheel.
+// A page with a plain Pyodide: NumPy first, then the times to install and import tallow's wheel, and to import `pipeline`.
 
 import { loadPyodide } from "./pyodide.mjs";
 
@@ -12,7 +12,10 @@ try {
   times.push(performance.now());
   await pyodide.runPythonAsync("import tallow");
   times.push(performance.now());
-  window.result = { install: (times[1] - times[0]) / 1000, import: (times[2] - times[1]) / 1000 };
+  await pyodide.runPythonAsync("from tallow.transformers import pipeline");
+  times.push(performance.now());
+  const [install, imported, pipeline] = times.slice(1).map((time, i) => (time - times[i]) / 1000);
+  window.result = { install, import: imported, pipeline };
 } catch (error) {
   window.failure = String(error?.stack ?? error);
 }

@@ -27,6 +27,8 @@ FILES = frozenset(
         *("tokenization_utils_fast", "image_processing_utils", "feature_extraction_utils", "image_utils"),
         *("generation.utils", "pipelines.base", "models", "models.auto", "models.auto.modeling_auto"),
         *("models.auto.configuration_auto", "models.auto.tokenization_auto", "tuners", "tuners.lora"),
+        *("data", "file_utils", "utils.generic", "utils.hub", "utils.import_utils", "utils.versions"),
+        *("utils", "utils.other", "utils.peft_types", "similarity_functions", "SentenceTransformer"),
     }
 )
 # models.bert, models.bert.modeling_bert
@@ -86,8 +88,9 @@ class OwnModelsFinder(MetaPathFinder, Loader):
     def create_module(self, spec: ModuleSpec) -> OwnModule:
         """Return the module of a spec."""
         root, _, rest = spec.name.partition(".")
-        homes = [f"tallow.{spec.name}"] if rest and _has_file(spec.name) else []
-        return OwnModule(spec.name, [importlib.import_module(home) for home in (*homes, f"tallow.{root}")])
+        files = dict.fromkeys((spec.name, _at_the_top(spec.name))) if rest else ()
+        homes = (f"tallow.{path}" for path in (*filter(_has_file, files), root))
+        return OwnModule(spec.name, [importlib.import_module(home) for home in homes])
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""
@@ -96,7 +99,14 @@ class OwnModelsFinder(MetaPathFinder, Loader):
 def is_module(path: str) -> bool:
     """Return whether there is a module for this one of the packages, such as "transformers.modeling_utils"."""
     _, _, rest = path.partition(".")
-    return not rest or rest in FILES or OF_A_MODEL.fullmatch(rest) is not None or _has_file(path)
+    if not rest or rest in FILES or OF_A_MODEL.fullmatch(rest) is not None:
+        return True
+    return _has_file(path) or ("." in rest and _has_file(_at_the_top(path)))
+
+
+def _at_the_top(path: str) -> str:
+    """Return where tallow has a file: "transformers.logging" for "transformers.utils.logging"."""
+    return f"{path.partition('.')[0]}.{path.rpartition('.')[2]}"
 
 
 def _has_file(path: str) -> bool:
@@ -104,6 +114,8 @@ def _has_file(path: str) -> bool:
     above = rest.rpartition(".")[0]
     if above and not _has_file(f"{root}.{above}"):
         return False
+    if above and not hasattr(importlib.import_module(f"tallow.{root}.{above}"), "__path__"):
+        return False  # a file has no modules below it
     spec = find_spec(f"tallow.{path}")
     return spec is not None and (not above or spec.parent != "")
 

@@ -11,10 +11,10 @@ Source:  Hu et al. 2021, arXiv:2106.09685; Dettmers et al. 2023, arXiv:2305.1431
 """
 
 from tallow.lazy_names import names_of
-from tallow.peft.config import LoraConfig
+from tallow.peft.config import LoraConfig, TaskType
 from tallow.peft.layers import LoraLayer, ModulesToSaveWrapper
 from tallow.peft.lora_model import LoraModel
-from tallow.peft.peft_model import PeftModel, get_peft_model
+from tallow.peft.peft_model import PeftModel, get_peft_model, prepare_model_for_kbit_training
 from tallow.peft.state import get_peft_model_state_dict, set_peft_model_state_dict
 
 __all__ = [
@@ -23,8 +23,10 @@ __all__ = [
     "LoraModel",
     "ModulesToSaveWrapper",
     "PeftModel",
+    "TaskType",
     "get_peft_model",
     "get_peft_model_state_dict",
+    "prepare_model_for_kbit_training",
     "set_peft_model_state_dict",
 ]
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,20 @@ HEADS = {
     "TOKEN_CLS": ("classifier", "score"),
     "QUESTION_ANS": ("qa_outputs",),
 }
-TASKS = ("CAUSAL_LM", "FEATURE_EXTRACTION", "SEQ_2_SEQ_LM", *HEADS)
+
+
+class TaskType(StrEnum):
+    """The kinds of models that an adapter is for."""
+
+    CAUSAL_LM = "CAUSAL_LM"
+    FEATURE_EXTRACTION = "FEATURE_EXTRACTION"
+    SEQ_2_SEQ_LM = "SEQ_2_SEQ_LM"
+    SEQ_CLS = "SEQ_CLS"
+    TOKEN_CLS = "TOKEN_CLS"
+    QUESTION_ANS = "QUESTION_ANS"
+
+
+TASKS = tuple(TaskType)
 # Entries of adapter_config.json that do not change the result: its origin, and how other programs load or train it.
 NEUTRAL = frozenset(
     {

@@ -233,6 +233,25 @@ def get_peft_model(model: Module, peft_config: LoraConfig, adapter_name: str = D
     return PeftModel(model, peft_config, adapter_name)
 
 
+def prepare_model_for_kbit_training(
+    model: Module,
+    use_gradient_checkpointing: bool = True,
+    gradient_checkpointing_kwargs: dict[str, Any] | None = None,
+) -> Module:
+    """Freeze the weights of a quantised model, whose products stay quantised, before `get_peft_model`.
+
+    Args:
+        use_gradient_checkpointing: store the inputs of layers only, where the model can.
+        gradient_checkpointing_kwargs: as `gradient_checkpointing_enable` of the model.
+    """
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    if use_gradient_checkpointing and hasattr(model, "gradient_checkpointing_enable"):
+        model.enable_input_require_grads()
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs)
+    return model
+
+
 def _adaptable(model: Module) -> LoraModel:
     if any(isinstance(module, LoraModel | Adaptable) for module in model.modules()):
         raise ArgumentError(

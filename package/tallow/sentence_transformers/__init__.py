@@ -25,6 +25,7 @@ HOMES = {
     "evaluation": "",
     "losses": "",
     "model": "SentenceTransformer",
+    "model_card": "SentenceTransformerModelCardData",
     "models": "",
     "readers": "InputExample",
     "sparse_encoder": "",

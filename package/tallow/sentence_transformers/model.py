@@ -13,7 +13,7 @@ import numpy as np
 from tallow import devices
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
 from tallow.hub import local_model
 from tallow.io.model_folder import load_folder
 from tallow.models.config import read_entries
@@ -341,7 +341,6 @@ USUAL: dict[str, tuple[Any, ...]] = {
     "processor_kwargs": (None, {}),
     "tokenizer_kwargs": (None, {}),
     "config_kwargs": (None, {}),
-    "model_card_data": (None,),
 }
 
 
@@ -350,6 +349,10 @@ def check_options(backend: str, others: Mapping[str, Any]) -> None:
     if backend != "torch":
         raise UnsupportedError(f"backend={backend!r:.80}", hint="leave it out; tallow computes")
     for name, value in others.items():
+        if name == "model_card_data":
+            if value is not None:
+                warn("no effect: model_card_data; tallow writes no cards", TallowWarning)
+            continue
         if name not in USUAL:
             raise ArgumentError(f"unknown argument {name!r:.80}")
         if value not in USUAL[name]:

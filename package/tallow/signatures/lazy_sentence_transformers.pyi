@@ -5,6 +5,7 @@ from tallow.sentence_transformers.cross_encoder.trainer import CrossEncoderTrain
 from tallow.sentence_transformers.cross_encoder.training_args import CrossEncoderTrainingArguments as CrossEncoderTrainingArguments
 from tallow.sentence_transformers.readers import InputExample as InputExample
 from tallow.sentence_transformers.model import SentenceTransformer as SentenceTransformer
+from tallow.sentence_transformers.model_card import SentenceTransformerModelCardData as SentenceTransformerModelCardData
 from tallow.sentence_transformers.trainer import SentenceTransformerTrainer as SentenceTransformerTrainer
 from tallow.sentence_transformers.training_args import SentenceTransformerTrainingArguments as SentenceTransformerTrainingArguments
 from tallow.sentence_transformers.util.similarity import SimilarityFunction as SimilarityFunction
@@ -16,6 +17,7 @@ from tallow.sentence_transformers import evaluation as evaluation
 from tallow.sentence_transformers import losses as losses
 from tallow.sentence_transformers.util.hard_negatives import mine_hard_negatives as mine_hard_negatives
 from tallow.sentence_transformers import model as model
+from tallow.sentence_transformers import model_card as model_card
 from tallow.sentence_transformers import models as models
 from tallow.sentence_transformers.util.quantization import quantize_embeddings as quantize_embeddings
 from tallow.sentence_transformers import readers as readers
@@ -30,6 +32,7 @@ __all__ = [
     "CrossEncoderTrainingArguments",
     "InputExample",
     "SentenceTransformer",
+    "SentenceTransformerModelCardData",
     "SentenceTransformerTrainer",
     "SentenceTransformerTrainingArguments",
     "SimilarityFunction",
@@ -41,6 +44,7 @@ __all__ = [
     "losses",
     "mine_hard_negatives",
     "model",
+    "model_card",
     "models",
     "quantize_embeddings",
     "readers",

@@ -31,6 +31,7 @@ from tallow.transformers.batch_encoding import BatchEncoding as BatchEncoding
 from tallow.transformers.preprocessing import BatchFeature as BatchFeature
 from tallow.transformers.quantization_config import BitsAndBytesConfig as BitsAndBytesConfig
 from tallow.transformers.processing import CLIPProcessor as CLIPProcessor
+from tallow.transformers.auto_mappings import CONFIG_MAPPING as CONFIG_MAPPING
 from tallow.transformers.cache_utils import Cache as Cache
 from tallow.transformers.modeling_outputs import CausalLMOutput as CausalLMOutput
 from tallow.transformers.modeling_outputs import CausalLMOutputWithCrossAttentions as CausalLMOutputWithCrossAttentions
@@ -38,6 +39,7 @@ from tallow.transformers.modeling_outputs import CausalLMOutputWithPast as Causa
 from tallow.transformers.batch_encoding import CharSpan as CharSpan
 from tallow.transformers.pipelines.base import ChunkPipeline as ChunkPipeline
 from tallow.transformers.generation.guidance import ClassifierFreeGuidanceLogitsProcessor as ClassifierFreeGuidanceLogitsProcessor
+from tallow.transformers.data_collator import DataCollator as DataCollator
 from tallow.transformers.data_collator_mlm import DataCollatorForLanguageModeling as DataCollatorForLanguageModeling
 from tallow.transformers.data_collator import DataCollatorForMultipleChoice as DataCollatorForMultipleChoice
 from tallow.transformers.data_collator import DataCollatorForSeq2Seq as DataCollatorForSeq2Seq
@@ -68,6 +70,7 @@ from tallow.transformers.generation.outputs import GenerateEncoderDecoderOutput 
 from tallow.transformers.generation.configuration_utils import GenerationConfig as GenerationConfig
 from tallow.transformers.generation.mixin import GenerationMixin as GenerationMixin
 from tallow.transformers.generation.configuration_utils import GenerationMode as GenerationMode
+from tallow.transformers.hf_argparser import HfArgumentParser as HfArgumentParser
 from tallow.transformers.pipelines.images import ImageClassificationPipeline as ImageClassificationPipeline
 from tallow.transformers.modeling_outputs import ImageClassifierOutput as ImageClassifierOutput
 from tallow.transformers.pipelines.images import ImageFeatureExtractionPipeline as ImageFeatureExtractionPipeline
@@ -77,6 +80,21 @@ from tallow.transformers.trainer_utils import IntervalStrategy as IntervalStrate
 from tallow.transformers.generation.logits_process import LogitNormalization as LogitNormalization
 from tallow.transformers.generation.logits_process import LogitsProcessor as LogitsProcessor
 from tallow.transformers.generation.logits_process import LogitsProcessorList as LogitsProcessorList
+from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING as MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_CAUSAL_LM_MAPPING as MODEL_FOR_CAUSAL_LM_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_MASKED_LM_MAPPING as MODEL_FOR_MASKED_LM_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_MULTIPLE_CHOICE_MAPPING as MODEL_FOR_MULTIPLE_CHOICE_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING as MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_PRETRAINING_MAPPING as MODEL_FOR_PRETRAINING_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_QUESTION_ANSWERING_MAPPING as MODEL_FOR_QUESTION_ANSWERING_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING as MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING as MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING as MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_TEXT_ENCODING_MAPPING as MODEL_FOR_TEXT_ENCODING_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING as MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_MAPPING as MODEL_MAPPING
 from tallow.transformers.modeling_outputs import MaskedLMOutput as MaskedLMOutput
 from tallow.transformers.generation.stopping_criteria import MaxLengthCriteria as MaxLengthCriteria
 from tallow.transformers.generation.stopping_criteria import MaxTimeCriteria as MaxTimeCriteria
@@ -161,6 +179,7 @@ from tallow.transformers.pipelines.images import ZeroShotImageClassificationPipe
 from tallow.transformers import auto_tokenizer as auto_tokenizer
 from tallow.transformers import batch_encoding as batch_encoding
 from tallow.transformers import cache_utils as cache_utils
+from tallow.transformers.utils import check_min_version as check_min_version
 from tallow.transformers import configuration as configuration
 from tallow.transformers import data_collator as data_collator
 from tallow.transformers import data_collator_mlm as data_collator_mlm
@@ -180,6 +199,7 @@ from tallow.transformers.optimization import get_polynomial_decay_schedule_with_
 from tallow.transformers.optimization import get_reduce_on_plateau_schedule as get_reduce_on_plateau_schedule
 from tallow.transformers.optimization import get_scheduler as get_scheduler
 from tallow.transformers.optimization import get_wsd_schedule as get_wsd_schedule
+from tallow.transformers import hf_argparser as hf_argparser
 from tallow.transformers import image_processing as image_processing
 from tallow.transformers.utils import is_datasets_available as is_datasets_available
 from tallow.transformers.utils import is_flash_attn_2_available as is_flash_attn_2_available
@@ -188,6 +208,7 @@ from tallow.transformers.utils import is_sentencepiece_available as is_sentencep
 from tallow.transformers.utils import is_tf_available as is_tf_available
 from tallow.transformers.utils import is_tokenizers_available as is_tokenizers_available
 from tallow.transformers.utils import is_torch_available as is_torch_available
+from tallow.transformers.utils import is_torch_xla_available as is_torch_xla_available
 from tallow.transformers.utils import is_vision_available as is_vision_available
 from tallow.transformers import logging as logging
 from tallow.transformers import modeling as modeling
@@ -199,6 +220,8 @@ from tallow.transformers import pipelines as pipelines
 from tallow.transformers import preprocessing as preprocessing
 from tallow.transformers import processing as processing
 from tallow.transformers import quantization_config as quantization_config
+from tallow.transformers.utils import require_version as require_version
+from tallow.transformers.utils import send_example_telemetry as send_example_telemetry
 from tallow.transformers.trainer_utils import set_seed as set_seed
 from tallow.transformers import tensor_types as tensor_types
 from tallow.transformers import tokenization as tokenization
@@ -699,6 +722,7 @@ __all__ = [
     "CLIPVisionConfig",
     "CLIPVisionModel",
     "CLIPVisionModelWithProjection",
+    "CONFIG_MAPPING",
     "Cache",
     "CamembertConfig",
     "CamembertForCausalLM",
@@ -720,6 +744,7 @@ __all__ = [
     "CohereConfig",
     "CohereForCausalLM",
     "CohereModel",
+    "DataCollator",
     "DataCollatorForLanguageModeling",
     "DataCollatorForMultipleChoice",
     "DataCollatorForSeq2Seq",
@@ -861,6 +886,7 @@ __all__ = [
     "HeliumForSequenceClassification",
     "HeliumForTokenClassification",
     "HeliumModel",
+    "HfArgumentParser",
     "HunYuanDenseV1Config",
     "HunYuanDenseV1ForCausalLM",
     "HunYuanDenseV1ForSequenceClassification",
@@ -898,6 +924,21 @@ __all__ = [
     "MBartConfig",
     "MBartForConditionalGeneration",
     "MBartModel",
+    "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_CAUSAL_LM_MAPPING",
+    "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_MASKED_LM_MAPPING",
+    "MODEL_FOR_MULTIPLE_CHOICE_MAPPING",
+    "MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING",
+    "MODEL_FOR_PRETRAINING_MAPPING",
+    "MODEL_FOR_QUESTION_ANSWERING_MAPPING",
+    "MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+    "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
+    "MODEL_FOR_TEXT_ENCODING_MAPPING",
+    "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING",
+    "MODEL_MAPPING",
     "MPNetConfig",
     "MPNetForMaskedLM",
     "MPNetForMultipleChoice",
@@ -1185,6 +1226,7 @@ __all__ = [
     "auto_tokenizer",
     "batch_encoding",
     "cache_utils",
+    "check_min_version",
     "configuration",
     "data_collator",
     "data_collator_mlm",
@@ -1204,6 +1246,7 @@ __all__ = [
     "get_reduce_on_plateau_schedule",
     "get_scheduler",
     "get_wsd_schedule",
+    "hf_argparser",
     "image_processing",
     "is_datasets_available",
     "is_flash_attn_2_available",
@@ -1212,6 +1255,7 @@ __all__ = [
     "is_tf_available",
     "is_tokenizers_available",
     "is_torch_available",
+    "is_torch_xla_available",
     "is_vision_available",
     "logging",
     "modeling",
@@ -1223,6 +1267,8 @@ __all__ = [
     "preprocessing",
     "processing",
     "quantization_config",
+    "require_version",
+    "send_example_telemetry",
     "set_seed",
     "tensor_types",
     "tokenization",

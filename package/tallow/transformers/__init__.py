@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tallow.lazy_names import names_of
 from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 from tallow.transformers.generation import LAZY as _GENERATION
-from tallow.transformers.model_names import HEADS
+from tallow.transformers.model_names import HEADS, MAPPINGS
 from tallow.transformers.model_names import NAMES as MODELS
 
 # The modules that define the names.
@@ -31,7 +31,9 @@ HOMES = {
     "configuration": "AutoConfig PreTrainedConfig PretrainedConfig",
     "modeling": "PreTrainedModel",
     "quantization_config": "BitsAndBytesConfig",
+    "hf_argparser": "HfArgumentParser",
     "utils": (
+        "check_min_version require_version send_example_telemetry is_torch_xla_available "
         "is_datasets_available is_flash_attn_2_available is_flax_available is_sentencepiece_available "
         "is_tf_available is_tokenizers_available is_torch_available is_vision_available"
     ),
@@ -45,7 +47,7 @@ HOMES = {
         "SequenceClassifierOutputWithPast TokenClassifierOutput"
     ),
     "data_collator": (
-        "DataCollatorForMultipleChoice DataCollatorForSeq2Seq DataCollatorForTokenClassification "
+        "DataCollator DataCollatorForMultipleChoice DataCollatorForSeq2Seq DataCollatorForTokenClassification "
         "DataCollatorWithFlattening DataCollatorWithPadding DefaultDataCollator default_data_collator"
     ),
     "data_collator_mlm": "DataCollatorForLanguageModeling",
@@ -81,6 +83,7 @@ _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.ite
 _LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in MODELS}
 _LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.values()}
 _LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
+_LAZY |= {name: f"tallow.transformers.auto_mappings:{name}" for name in ("CONFIG_MAPPING", *MAPPINGS)}
 # Tasks whose models lie in ONNX files.
 _IN_ONNX = ("DepthEstimation", "ImageSegmentation", "ObjectDetection", "SemanticSegmentation")
 _LAZY |= {f"AutoModelFor{task}": f"tallow.optimum.onnxruntime:ORTModelFor{task}" for task in _IN_ONNX}

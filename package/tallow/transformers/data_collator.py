@@ -18,6 +18,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 
 Batch = dict[str, Any]
+DataCollator = Callable[[list[Any]], dict[str, Any]]  # what a Trainer takes
 IGNORED = -100  # the label of positions without a loss
 
 

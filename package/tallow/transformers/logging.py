@@ -14,7 +14,10 @@ __all__ = [
     "NOTSET",
     "WARN",
     "WARNING",
+    "disable_default_handler",
     "disable_progress_bar",
+    "enable_default_handler",
+    "enable_explicit_format",
     "enable_progress_bar",
     "get_logger",
     "get_verbosity",
@@ -63,6 +66,23 @@ def set_verbosity_info() -> None:
 def set_verbosity_debug() -> None:
     """Log everything."""
     set_verbosity(DEBUG)
+
+
+def enable_default_handler() -> None:
+    """Write the package's log to the terminal, as Python does by default."""
+    python_logging.getLogger(ROOT).propagate = True
+
+
+def disable_default_handler() -> None:
+    """Write no log to the terminal."""
+    python_logging.getLogger(ROOT).propagate = False
+
+
+def enable_explicit_format() -> None:
+    """Let the handlers of the package's log show the level, the file and the time of an entry."""
+    form = python_logging.Formatter("[%(levelname)s|%(filename)s:%(lineno)s] %(asctime)s >> %(message)s")
+    for handler in python_logging.getLogger(ROOT).handlers:
+        handler.setFormatter(form)
 
 
 def is_progress_bar_enabled() -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tallow.models.architectures import ARCHITECTURES, WRITES
 
 # Names of transformers whose class of `tallow.models` is that of another architecture: the whole model, of which
@@ -32,6 +34,21 @@ HEADS = {
     "AutoModelForSpeechSeq2Seq": "ForConditionalGeneration",
     "AutoModelForAudioClassification": "ForAudioClassification",
 }
+# The tables from configs to models whose names do not follow from those of the classes.
+_OTHER_TABLES = {
+    "AutoModel": "MODEL_MAPPING",
+    "AutoModelForPreTraining": "MODEL_FOR_PRETRAINING_MAPPING",
+    "AutoModelForSeq2SeqLM": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
+}
+
+
+def _table(task: str) -> str:
+    """Return the name of the table of a class, such as MODEL_FOR_CAUSAL_LM_MAPPING."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z0-9])", "_", task.removeprefix("AutoModelFor"))
+    return _OTHER_TABLES.get(task, f"MODEL_FOR_{words.upper()}_MAPPING")
+
+
+MAPPINGS = {_table(task): task for task in HEADS}
 # The model types of a task, where the end of a name does not tell.
 ONLY = {
     "AutoModelForSeq2SeqLM": ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "umt5"),

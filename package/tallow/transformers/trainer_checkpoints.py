@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,51 @@ class TrainerCheckpoints:
     def save_state(self) -> None:
         """Write the state of the run to `output_dir`.  Raises: OSError"""
         self.state.save_to_json(Path(self.args.output_dir or ".") / STATE)
+
+    def log_metrics(self, split: str, metrics: Mapping[str, float]) -> None:
+        """Print metrics, one on a line.
+
+        Args:  split: "train", "eval", "test"
+        """
+        shown = {name: str(value) for name, value in self.metrics_format(metrics).items()}
+        print(f"***** {split} metrics *****")
+        left, right = (max(map(len, texts), default=0) for texts in (shown, shown.values()))
+        for name in sorted(shown):
+            print(f"  {name:<{left}} = {shown[name]:>{right}}")
+
+    def metrics_format(self, metrics: Mapping[str, float]) -> dict[str, Any]:
+        """Return metrics as people read them: numbers of four digits, and seconds as hours, minutes and seconds."""
+        return {name: _readable(name, value) for name, value in metrics.items()}
+
+    def save_metrics(self, split: str, metrics: Mapping[str, float], combined: bool = True) -> None:
+        """Write metrics to `{split}_results.json` of `output_dir`, and with `combined` add them to `all_results.json`.
+
+        Raises:  OSError
+        """
+        folder = Path(self.args.output_dir or ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {folder / f"{split}_results.json": dict(metrics)}
+        if combined:
+            every = folder / "all_results.json"
+            files[every] = (json.loads(every.read_text(encoding="utf-8")) if every.exists() else {}) | dict(metrics)
+        for path, values in files.items():
+            path.write_text(json.dumps(values, indent=4, sort_keys=True), encoding="utf-8")
+
+    def create_model_card(self, model_name: str | None = None, **kwargs: Any) -> None:
+        """Write `README.md` of `output_dir`: the arguments as its header, and the results of the last evaluation.
+
+        Args:  kwargs: entries of the header, such as `language`, `license`, `tags`, `dataset` and `finetuned_from`
+        Raises:  OSError
+        """
+        folder = Path(self.args.output_dir or ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        renamed = {"finetuned_from": "base_model", "dataset": "datasets", "dataset_tags": "datasets"}
+        header = {renamed.get(name, name): value for name, value in kwargs.items() if value is not None}
+        lines = ["---", *(f"{name}: {json.dumps(value)}" for name, value in header.items()), "---", ""]
+        last = next((entry for entry in reversed(self.state.log_history) if "eval_loss" in entry), {})
+        results = [f"- {name}: {_readable(name, value)}" for name, value in last.items()]
+        text = [*lines, f"# {model_name or folder.name}", "", *results]
+        (folder / "README.md").write_text("\n".join(text) + "\n", encoding="utf-8")
 
     def push_to_hub(self, commit_message: str = "End of training", **kwargs: Any) -> Any:
         """Upload the model and its tokenizer to the Hub.
@@ -190,3 +237,11 @@ def _numbers() -> dict[str, Any]:
         "numpy": (str(kind), tensor(np.asarray(keys).astype(np.int64)), *rest),
         "tallow": tensor_random.get_rng_state(),
     }
+
+
+def _readable(name: str, value: Any) -> Any:
+    if "_runtime" in name:
+        return f"{timedelta(seconds=int(value))}.{int(value % 1 * 100):02d}"
+    if name == "total_flos":
+        return f"{int(value) >> 30}GF"
+    return round(value, 4) if isinstance(value, float) else value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging as python_logging
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -16,6 +18,7 @@ from typing import Any, ClassVar
 
 from tallow import cuda, devices
 from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
+from tallow.transformers.logging import get_verbosity
 from tallow.transformers.tensor_types import Choice
 from tallow.transformers.trainer_utils import IntervalStrategy, SaveStrategy, SchedulerType
 from tallow.transformers.without_effect import Neutral, effective
@@ -31,6 +34,12 @@ class OptimizerNames(Choice):
     ADAGRAD = "adagrad"
     RMSPROP = "rmsprop"
     LION = "lion_32bit"
+
+
+class ParallelMode(Enum):
+    """How a run is divided: it is not."""
+
+    NOT_PARALLEL = "not_parallel"
 
 
 class HubStrategy(Choice):
@@ -134,6 +143,7 @@ class TrainingArguments(metaclass=_Renames):
 
     neutral: ClassVar[Neutral] = NEUTRAL
     absent: ClassVar[Mapping[str, str]] = ABSENT
+    other_names: ClassVar = (*NEUTRAL, *RENAMED)  # of arguments that are no fields, for a HfArgumentParser
 
     output_dir: str | None = None
     per_device_train_batch_size: int = 8
@@ -350,6 +360,38 @@ class TrainingArguments(metaclass=_Renames):
     def process_index(self) -> int:
         """The number of this process: 0."""
         return 0
+
+    @property
+    def local_process_index(self) -> int:
+        """The number of this process on this machine: 0."""
+        return 0
+
+    @property
+    def parallel_mode(self) -> ParallelMode:
+        """NOT_PARALLEL: there is one process."""
+        return ParallelMode.NOT_PARALLEL
+
+    @contextmanager
+    def main_process_first(self, local: bool = True, desc: str = "work") -> Iterator[None]:
+        """Run a block: this is the main process.
+
+        Args:  local, desc: of several processes; they have no effect
+        """
+        del local, desc
+        yield
+
+    def get_process_log_level(self) -> int:
+        """Return the level of the log of this process, which `log_level` names."""
+        name = self.log_level
+        return get_verbosity() if name == "passive" else int(python_logging.getLevelName(str(name).upper()))
+
+    def __getattr__(self, name: str) -> Any:
+        if RENAMED.get(name):
+            return getattr(self, RENAMED[name])
+        if name in type(self).neutral:
+            value = type(self).neutral[name][-1]
+            return int(value) if str(value).lstrip("-").isdigit() else value
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def should_save(self) -> bool:

@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
+from typing import Any
 
+from tallow.errors import MissingModuleError
 from tallow.transformers.modeling_outputs import ModelOutput
 
 __all__ = ["ModelOutput"]
+
+
+def is_torch_xla_available(check_is_tpu: bool = False, check_is_gpu: bool = False) -> bool:
+    """Return False: there is no XLA here."""
+    del check_is_tpu, check_is_gpu
+    return False
+
+
+def check_min_version(min_version: str) -> None:
+    """Accept the least version of transformers that a program asks for: the names here are those of version 5."""
+    del min_version
+
+
+def require_version(requirement: str, hint: str | None = None) -> None:
+    """Check that a package is installed.
+
+    Args:    requirement: such as "datasets>=2.14.0", whose version is not compared
+    Raises:  MissingModuleError for a package that is not there
+    """
+    name = re.split(r"[<>=!~ \[]", requirement, maxsplit=1)[0]
+    if find_spec(name.replace("-", "_")) is None:
+        raise MissingModuleError(f"the program asks for {requirement}, which is not installed", hint=hint)
+
+
+def send_example_telemetry(example_name: str, *example_args: Any, framework: str = "pytorch") -> None:
+    """Send nothing: tallow reports to nobody."""
+    del example_name, example_args, framework
 
 
 def is_torch_available() -> bool:

@@ -35,7 +35,13 @@ def installed() -> Iterator[None]:
         ("transformers.generation.utils", "GenerationConfig"),
         ("transformers.trainer_utils", "set_seed"),
         ("transformers.utils", "is_torch_available"),
+        ("transformers.utils.versions", "require_version"),
+        ("transformers.utils.logging", "set_verbosity_error"),
+        ("transformers.data.data_collator", "DataCollatorWithPadding"),
+        ("transformers.utils.generic", "ModelOutput"),
+        ("sentence_transformers.similarity_functions", "SimilarityFunction"),
         ("peft", "LoraConfig"),
+        ("peft.utils", "get_peft_model_state_dict"),
         ("peft.tuners.lora", "LoraConfig"),
     ],
 )
@@ -56,6 +62,9 @@ def test_statements_of_scripts(installed: None) -> None:
 def test_what_is_missing_says_so(installed: None) -> None:
     with pytest.raises(MissingModuleError, match=r"transformers\.nonsense.*install transformers"):
         importlib.import_module("transformers.nonsense")
+    for below in ("transformers.utils.nonsense", "transformers.training_args.nonsense", "transformers.data.nonsense"):
+        with pytest.raises(MissingModuleError, match=below):
+            importlib.import_module(below)
     with pytest.raises(MissingNameError, match="NoSuchModel"):
         _ = importlib.import_module("transformers").NoSuchModel
 

@@ -21,6 +21,7 @@ clauses of ported code keep working:
     ├── ArgumentTypeError   TypeError         an argument of the wrong type
     ├── UnsupportedError    NotImplementedError  an argument for a feature that tallow lacks
     ├── MissingNameError    AttributeError    a PyTorch name that tallow lacks
+    ├── MissingImportError  ImportError       a name that another module of tallow has
     ├── MissingModuleError  ModuleNotFoundError  a PyTorch module that tallow lacks
     ├── MissingPackageError ImportError       a package of an extra that is not installed
     ├── KernelUnavailable   RuntimeError      no kernel accepts these arguments

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from opcode import opmap
 from types import FrameType
 from typing import Any
 
@@ -64,8 +65,6 @@ def names_of(
 
 def _imports_name(frame: FrameType) -> bool:
     """Return whether a frame runs `from module import name`: of an AttributeError, Python would drop the hint."""
-    from opcode import opmap  # most programs do without it
-
     return frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 

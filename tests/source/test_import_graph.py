@@ -40,7 +40,7 @@ RANK = {part: rank for rank, parts in enumerate(LAYERS) for part in parts}
 # Packages of the extras, which may be missing; modules import them where they use them.
 OPTIONAL = {"huggingface_hub", "jinja2", "matplotlib", "mpi4py", "pooch", "soundfile", "soxr", "tokenizers", "tqdm"}
 OPTIONAL |= {"h11", "prometheus_client", "starlette", "uvicorn"}
-OPTIONAL |= {"IPython", "PIL", "pillow_heif", "h5py", "imageio_ffmpeg", "tensorboardX"}
+OPTIONAL |= {"IPython", "PIL", "pillow_heif", "h5py", "imageio_ffmpeg", "tensorboardX", "yaml"}
 OPTIONAL |= {"huggingface_tokenizers", "js", "pyodide"}  # exist in a browser only
 
 # Every other import inside a function: (module, imported module) -> reason.

@@ -1,4 +1,4 @@
-"""What training scripts use around the Trainer: command lines, metrics in files, tables of configs and models."""
+"""The names that training scripts use around the Trainer: command lines, metrics in files, tables of configs."""
 
 from __future__ import annotations
 

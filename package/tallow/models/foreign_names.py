@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from tallow.errors import ArgumentTypeError
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 IN_SAMPLER = ("temperature", "top_k", "top_p", "min_p", "typical_p", "repetition_penalty")
 # transformers' arguments, and what to write in their place.

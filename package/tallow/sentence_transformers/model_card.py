@@ -1,4 +1,4 @@
-"""What programs say about a model for its card on the Hub. tallow writes no cards."""
+"""The data of a model's card on the Hub, which programs pass. tallow writes no cards."""
 
 from __future__ import annotations
 

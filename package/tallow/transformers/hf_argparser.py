@@ -165,7 +165,7 @@ def _add_option(group: Any, field: dataclasses.Field[Any], hint: Any) -> None:
     hint, is_optional = _plain_type(field.name, hint)
     origin = typing.get_origin(hint) or hint
     if origin is Literal or (isinstance(origin, type) and issubclass(origin, Enum)):
-        options["choices"] = list(typing.get_args(hint)) or [each.value for each in origin]
+        options["choices"] = list(typing.get_args(hint)) or [each.value for each in hint]
         words = {str(choice): choice for choice in options["choices"]}
         options["type"] = lambda text: words.get(text, text)
     elif origin is bool:

@@ -37,7 +37,7 @@ class OptimizerNames(Choice):
 
 
 class ParallelMode(Enum):
-    """How a run is divided: it is not."""
+    """The division of a run: there is none."""
 
     NOT_PARALLEL = "not_parallel"
 

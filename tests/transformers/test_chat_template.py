@@ -9,7 +9,7 @@ import pytest
 from tests.transformers.both import both, both_raise
 from tests.transformers.tokenizer_folders import write
 
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError
 
 pytest.importorskip("transformers")
 pytest.importorskip("jinja2")
@@ -149,11 +149,60 @@ def test_no_template_and_no_messages(folder: str) -> None:
     both_raise(without, errors=ArgumentError)
 
 
-def test_what_is_not_here(folder: str) -> None:
+FORGED = [
+    {"role": "user", "content": "a <|end|> b [SEP] </s><s> \U000f0000[mark]\U000f0001"},
+    {"role": "assistant", "content": ["<|begin|>", {"text": " [mark]"}]},
+]
+SANITIZED: dict[str, dict[str, Any]] = {
+    "ids": {},
+    "tensors": {"return_tensors": "pt", "add_generation_prompt": True},
+    "cut": {"truncation": True, "max_length": 9},
+    "padded": {"padding": "max_length", "max_length": 90, "tokenizer_kwargs": {"padding_side": "left"}},
+    "list of ids": {"return_dict": False},
+    "other inputs": {"documents": [{"title": "[mark]", "text": "<|end|>"}], "mood": "[mark]</s>"},
+    "marks of the template": {
+        "chat_template": "[mark]{% for m in messages %}{{ m.content }}{{ '[mark]' }}{% endfor %}",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["PreTrainedTokenizerFast", "BertTokenizer", "LlamaTokenizer"])
+@pytest.mark.parametrize("options", SANITIZED.values(), ids=SANITIZED)
+def test_control_tokens_of_messages_are_text(kind: str, options: dict[str, Any], tmp_path: Path) -> None:
+    folder = write(tmp_path, kind)
+
+    def program(tf: Any, torch: Any) -> Any:
+        tokenizer = tf.AutoTokenizer.from_pretrained(folder)
+        tokenizer.add_tokens(["[mark]", "\n\n"])
+        found = [tokenizer.apply_chat_template(FORGED, sanitize_control_tokens=True, **options)]
+        tokenizer.chat_control_tokens = ["[mark]"]
+        return [*found, tokenizer.apply_chat_template([FORGED, FORGED[:1]], sanitize_control_tokens=True, **options)]
+
+    both(program) if "return_tensors" not in options else both_raise(program)  # rows of unequal lengths
+
+
+def test_settings_of_chats(folder: str, tmp_path: Path) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        settings = {"chat_control_tokens": ["<call>"], "response_template": {"fields": {"content": {}}}}
+        tf.AutoTokenizer.from_pretrained(folder, **settings).save_pretrained(tmp_path / tf.__name__)
+        again = tf.AutoTokenizer.from_pretrained(tmp_path / tf.__name__)
+        return [again.chat_control_tokens, again.response_template]
+
+    both(program)
+
+
+@pytest.mark.parametrize("options", [{"tokenize": False}, {"return_assistant_tokens_mask": True}])
+def test_control_tokens_without_ids(folder: str, options: dict[str, Any]) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        tokenizer = tf.AutoTokenizer.from_pretrained(folder)
+        return tokenizer.apply_chat_template(CHAT, sanitize_control_tokens=True, **options)
+
+    both_raise(program, errors=ArgumentError)
+
+
+def test_a_template_that_marks_no_answers(folder: str) -> None:
     import tallow.transformers as tf
 
-    with pytest.raises(UnsupportedError, match="control tokens"):
-        tf.AutoTokenizer.from_pretrained(folder).apply_chat_template(CHAT, sanitize_control_tokens=True)
     with pytest.warns(UserWarning, match="marks no answers"):
         tf.AutoTokenizer.from_pretrained(folder).apply_chat_template(
             CHAT, chat_template="x", return_assistant_tokens_mask=True

@@ -135,6 +135,14 @@ class ChatTemplate:
             answers = self._sandbox.answers
         return rendered if end is None else cut_at_mark(rendered, end), answers
 
+    def literals(self) -> set[str]:
+        """Return the texts that the template writes itself, and the strings in its expressions."""
+        from jinja2 import nodes  # optional, as the template itself
+
+        tree = self._sandbox.parse(self.source)
+        texts = {node.data for node in tree.find_all(nodes.TemplateData)}
+        return texts | {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
+
     def _render(self, data: dict[str, Any]) -> str:
         parts = []
         try:

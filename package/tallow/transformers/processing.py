@@ -114,6 +114,10 @@ class ProcessorMixin:
         template = kwargs.pop("chat_template", None) or self.chat_template
         return self.tokenizer.apply_chat_template(conversation, chat_template=template, tokenize=tokenize, **kwargs)
 
+    def parse_response(self, response: Any, schema: Any = None, *, prefix: Any = None, tools: Any = None) -> Any:
+        """Return the message that a model's answer is.  Args, raises: as the tokenizer's"""
+        return self.tokenizer.parse_response(response, schema, prefix=prefix, tools=tools)
+
     @property
     def model_input_names(self) -> list[str]:
         """The names of all entries that the parts return."""

@@ -1,6 +1,6 @@
 """Conversations to ids, by the tokenizer's chat template.
 
-Source:  transformers 5.23, `PreTrainedTokenizerBase.apply_chat_template`
+Source:  transformers 5.24, `PreTrainedTokenizerBase.apply_chat_template` and `parse_response`
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tallow.errors import ArgumentError, UnsupportedError, warn
+from tallow.errors import ArgumentError, MissingNameError, warn
 from tallow.text.chat import ChatTemplate, Message, choose_template
 from tallow.transformers.batch_encoding import BatchEncoding
+from tallow.transformers.control_tokens import control_tokens, encode_marked, marked
+from tallow.transformers.padding import TruncationStrategy, lengths_of
 from tallow.transformers.special_tokens import SpecialTokens
-from tallow.transformers.tensor_types import TensorType
+from tallow.transformers.tensor_types import TensorType, plain
 
 Span = tuple[int, int]
 
@@ -21,7 +23,10 @@ class ChatMethods(SpecialTokens):
     """The methods of a tokenizer that read conversations."""
 
     chat_template: Any
+    chat_control_tokens: Sequence[str] | None
+    response_template: Any
     _compiled: ChatTemplate | None = None
+    _without_added: Any = None
 
     def apply_chat_template(
         self,
@@ -53,6 +58,8 @@ class ChatMethods(SpecialTokens):
             continue_final_message: end within the last message, so that the model continues its `content`, or the text
                 of another key.
             tokenize: return ids; False returns the text.
+            sanitize_control_tokens: control tokens in messages, tools, documents and `kwargs` are encoded as text: the
+                special tokens, and of the other added ones `chat_control_tokens`, or those that the template writes.
             padding, truncation, max_length, return_tensors: as in the call.
             return_dict: return what the call returns; False returns only the ids.
             return_assistant_tokens_mask: add `assistant_masks`, 1 for the tokens of answers, which the template marks
@@ -61,14 +68,10 @@ class ChatMethods(SpecialTokens):
             kwargs: further variables that the template reads, such as enable_thinking.
 
         Raises:  ArgumentError without a template or messages, for messages that the template refuses, and for arguments
-                 that contradict each other; TokenizerError for a template that fails; UnsupportedError for
-                 sanitize_control_tokens=True
+                 that contradict each other; TokenizerError for a template that fails
         """
-        if sanitize_control_tokens:
-            raise UnsupportedError(
-                "sanitize_control_tokens=True: control tokens of the messages would be split",
-                hint="remove them from the messages, as all_special_tokens lists them",
-            )
+        if sanitize_control_tokens and (return_assistant_tokens_mask or not tokenize):
+            raise ArgumentError("sanitize_control_tokens needs tokenize=True, and return_assistant_tokens_mask=False")
         if return_assistant_tokens_mask and not (tokenize and return_dict):
             raise ArgumentError("return_assistant_tokens_mask needs tokenize=True and return_dict=True")
         if return_assistant_tokens_mask and continue_final_message:
@@ -77,6 +80,9 @@ class ChatMethods(SpecialTokens):
         if return_assistant_tokens_mask and "generation" not in template.source:
             warn("return_assistant_tokens_mask: the chat template marks no answers; it has no {% generation %}")
         chats, is_batch = _chats(conversation)
+        if sanitize_control_tokens:
+            tokens = control_tokens(self, template)
+            chats, tools, documents, kwargs = (marked(each, tokens) for each in (chats, tools, documents, kwargs))
         options = {"tools": tools, "documents": documents, "add_generation_prompt": add_generation_prompt, **kwargs}
         rendered = [
             template.render_marked(chat, continue_final_message=continue_final_message, **options) for chat in chats
@@ -86,7 +92,14 @@ class ChatMethods(SpecialTokens):
             return texts if is_batch else texts[0]
         settings = {"add_special_tokens": False, "return_tensors": return_tensors} | dict(tokenizer_kwargs or {})
         call: Any = self
-        encoded: BatchEncoding = call(
+        if sanitize_control_tokens:
+            del settings["add_special_tokens"]
+            rows = self._encode_marked(texts, padding, truncation, max_length)
+            as_rows = is_batch or return_tensors is not None
+            ids = {"input_ids": rows if as_rows else rows[0]}
+            encoded = call.pad(ids, padding=padding, max_length=max_length, **settings)
+            return encoded if return_dict else encoded["input_ids"]
+        encoded = call(
             texts if is_batch else texts[0], padding=padding, truncation=truncation, max_length=max_length, **settings
         )
         if return_assistant_tokens_mask:
@@ -94,6 +107,15 @@ class ChatMethods(SpecialTokens):
             encoded["assistant_masks"] = masks if is_batch or return_tensors else masks[0]
             encoded.convert_to_tensors(return_tensors)
         return encoded if return_dict else encoded["input_ids"]
+
+    def _encode_marked(self, texts: Sequence[str], padding: Any, truncation: Any, most: int | None) -> list[list[int]]:
+        """Return the ids of conversations with marks, cut as the arguments of a call say."""
+        lengths = lengths_of(self, padding, truncation, most)
+        rows = [encode_marked(self, text) for text in texts]
+        if lengths.truncation is TruncationStrategy.DO_NOT_TRUNCATE or lengths.max_length is None:
+            return rows
+        of_end = self.truncation_side == "left"
+        return [ids[-lengths.max_length :] if of_end else ids[: lengths.max_length] for ids in rows]
 
     def get_chat_template(self, chat_template: str | None = None, tools: Sequence[Any] | None = None) -> str:
         """Return the source of a chat template: the one given, the one of this name, or the tokenizer's.
@@ -134,6 +156,59 @@ class ChatMethods(SpecialTokens):
         before = self.apply_chat_template(history, return_dict=False, **kwargs)
         same = (i for i, (old, new) in enumerate(zip(before, ids, strict=False)) if old != new)
         return ids[next(same, min(len(before), len(ids))) :]
+
+    def parse_response(self, response: Any, schema: Any = None, *, prefix: Any = None, tools: Any = None) -> Any:
+        """Return the message that a model's answer is: its content, its calls of tools, and other fields.
+
+        Args:
+            response: a text or its ids; or several, as a list of texts or rows of ids.
+            schema: a response template, as `ResponseTemplate`; None means the tokenizer's `response_template`.
+            prefix: the prompt or its ids, in which the answer may have begun; one for each answer, or one for all;
+                "" for none.
+            tools: functions that the model may call, as in `apply_chat_template`: arguments get their types.
+
+        Returns: a dict, or a list of dicts for several answers
+        Raises:  MissingNameError without a template; ArgumentError for a malformed one, without a prefix, and for an
+                 answer of another form
+        """
+        from tallow.text.response_parser import parse_response  # chats alone need it
+
+        template = self._response_template(schema)
+        if prefix is None:
+            raise ArgumentError("parse_response without prefix", hint='pass the prompt, or prefix="" for none')
+        answers, are_many = self._texts_of(response)
+        prompts, each_has_one = self._texts_of(prefix)
+        if not each_has_one:
+            prompts = prompts * len(answers)
+        if len(prompts) != len(answers):
+            raise ArgumentError(f"{len(answers)} answers, but {len(prompts)} in prefix", hint="pass one, or one each")
+        pairs = zip(answers, prompts, strict=True)
+        parsed = [parse_response(text, template, prefix=prompt, tools=tools) for text, prompt in pairs]
+        return parsed if are_many else parsed[0]
+
+    def get_response_parser(self, response_template: Any = None, *, prefix: Any = None, tools: Any = None) -> Any:
+        """Return a `ResponseParser`, which reads an answer piece by piece.  Args, raises: as `parse_response`"""
+        from tallow.text.response_parser import ResponseParser  # chats alone need it
+
+        prompts, are_many = ([None], False) if prefix is None else self._texts_of(prefix)
+        if are_many:
+            raise ArgumentError(f"{len(prompts)} prompts in prefix", hint="pass one")
+        return ResponseParser(self._response_template(response_template), prompts[0] if prompts else "", tools=tools)
+
+    def _response_template(self, given: Any) -> Any:
+        template = self.response_template if given is None else given
+        if template is None:
+            raise MissingNameError("the tokenizer has no response_template", hint="pass one")
+        return template
+
+    def _texts_of(self, value: Any) -> tuple[list[Any], bool]:
+        """Return texts, given as one, several, or ids; and whether there are several."""
+        value = value if isinstance(value, str) else plain(value)
+        if isinstance(value, list | tuple) and value and isinstance(value[0], str):
+            return list(value), True
+        tokenizer: Any = self
+        texts = value if isinstance(value, str) else tokenizer.decode(value)
+        return ([texts], False) if isinstance(texts, str) else (texts, True)
 
     def _template(self, chat_template: str | None, tools: Sequence[Any] | None) -> ChatTemplate:
         source = self.get_chat_template(chat_template, tools)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
-from tallow.errors import ArgumentError, TokenizerError
+from tallow.errors import ArgumentError, ArgumentTypeError, TokenizerError
 from tallow.hub import local_model, local_settings
 from tallow.io.atomic import atomic_write
 from tallow.io.gguf import GGUF
@@ -31,6 +31,7 @@ from tallow.transformers.without_effect import Neutral, effective
 
 PLAIN = "TokenizersBackend"  # the name of a class without steps of its own, in transformers' files
 ENDS = ("add_bos_token", "add_eos_token")
+OF_CHATS = ("response_template", "chat_control_tokens")
 # Arguments of `from_pretrained` that choose between implementations, of which there is one here.
 NEUTRAL: Neutral = {
     "use_fast": (None, True),
@@ -141,6 +142,8 @@ class FileMethods(SpecialTokens):
             "clean_up_tokenization_spaces": bool(config.get("clean_up_tokenization_spaces")),
             "split_special_tokens": bool(config.get("split_special_tokens")),
             "chat_template": _by_name(config.get("chat_template")),
+            "response_template": config.get("response_template"),
+            "chat_control_tokens": _listed(config.get("chat_control_tokens")),
         }
         tokens = {key: token for key, token in config.items() if key.endswith("_token") and isinstance(token, str)}
         self._set_special_tokens(tokens, config.get(EXTRA) or ())
@@ -254,6 +257,7 @@ class FileMethods(SpecialTokens):
             config[name] = getattr(self, name)
         config |= {"model_max_length": self.model_max_length, "tokenizer_class": self.kind or PLAIN}
         config |= {"backend": "tokenizers", "model_input_names": list(self.model_input_names)}
+        config |= {name: value for name in OF_CHATS if (value := getattr(self, name)) is not None}
         config.pop(EXTRA, None)
         extra = self.extra_special_tokens
         return config | self.special_tokens_map | ({EXTRA: extra} if extra else {})
@@ -357,6 +361,13 @@ def _setting(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_setting(each) for each in value]
     return entry_of(value) if hasattr(value, "content") and hasattr(value, "lstrip") else value
+
+
+def _listed(tokens: Any) -> Any:
+    """Return `chat_control_tokens`.  Raises: ArgumentTypeError for one that is no list"""
+    if isinstance(tokens, list | tuple | None):
+        return tokens
+    raise ArgumentTypeError(f"chat_control_tokens={tokens!r:.80}", hint='pass a list, such as ["<tool_call>"]')
 
 
 def _by_name(template: Any) -> Any:

@@ -154,6 +154,7 @@ class TextGenerationPipeline(Pipeline):
         clean_up_tokenization_spaces: bool | None = None,
         skip_special_tokens: bool | None = None,
         continue_final_message: bool | None = None,
+        tools: Any = None,
     ) -> list[dict[str, Any]]:
         sequences = model_outputs["sequences"][0].tolist()
         if returned == IDS:
@@ -165,14 +166,23 @@ class TextGenerationPipeline(Pipeline):
             for name, value in model_outputs.items()
             if isinstance(value, tl.Tensor) and name not in ("sequences", "input_ids", "attention_mask")
         }
-        options = {"skip_special_tokens": skip_special_tokens is not False}
+        template = getattr(self.tokenizer, "response_template", None)  # its delimiters may be special
+        options = {"skip_special_tokens": skip_special_tokens is not False and not template}
         if clean_up_tokenization_spaces is not None:
             options["clean_up_tokenization_spaces"] = clean_up_tokenization_spaces
         records = []
         for i, sequence in enumerate(sequences):
             text = self.tokenizer.decode(sequence[begin:], **options)
             if returned == FULL:
-                text = completed(prompt, text, continue_final_message)
+                answer = None
+                if (
+                    template is not None
+                    and isinstance(prompt, Chat)
+                    and not continues_last(prompt, continue_final_message)
+                ):
+                    before = self.tokenizer.decode(sequence[:begin], **options)
+                    answer = self.tokenizer.parse_response(text, prefix=before, tools=tools)
+                text = completed(prompt, text, continue_final_message, answer)
             records.append({"generated_text": text} | {name: values[i] for name, values in others.items()})
         return records
 
@@ -182,14 +192,17 @@ def continues_last(chat: Chat, asked: bool | None) -> bool:
     return chat.messages[-1]["role"] == "assistant" if asked is None else asked
 
 
-def completed(prompt: str | Chat, text: str, continues: bool | None = None) -> Any:
-    """Return a prompt with the text that continues it; a chat with an answer, or with a longer last message."""
+def completed(prompt: str | Chat, text: str, continues: bool | None = None, answer: Any = None) -> Any:
+    """Return a prompt with the text that continues it; a chat with an answer, or with a longer last message.
+
+    Args:  answer: the message that the text is; None for one of content alone
+    """
     if isinstance(prompt, str):
         return prompt + text
     *before, last = prompt.messages
     if continues_last(prompt, continues):
         return [*before, {"role": last["role"], "content": last["content"] + text}]
-    return [*before, last, {"role": "assistant", "content": text}]
+    return [*before, last, {"role": "assistant", "content": text} if answer is None else answer]
 
 
 def _by_rows(value: Any, rows: int) -> Any:

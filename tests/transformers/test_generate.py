@@ -64,6 +64,7 @@ DECODER: dict[str, Case] = {
         "input_ids": None,
         "inputs_embeds": model.get_input_embeddings()(torch.tensor(IDS.tolist())),
     },
+    "no end": SCORES | {"eos_token_id": -1},
     "an assistant": lambda tf, torch, model: {**NEW, "input_ids": IDS[:1], "assistant_model": model},
     "a function of tokens": lambda tf, torch, model: {
         **SCORES,
@@ -180,7 +181,8 @@ def test_wrong_calls(arguments: dict[str, Any], folders: Folders) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"token_healing": True}, {"prefill_chunk_size": 2}, {"cache_config": {"nbits": 4}}]
+    "arguments",
+    [{"token_healing": True}, {"prefill_chunk_size": 2}, {"cache_config": {"nbits": 4}}, {"low_memory": True}],
 )
 def test_unused_entries_say_so(arguments: dict[str, Any], folders: Folders) -> None:
     model = loaded(tallow.transformers, "LlamaForCausalLM", folders("LlamaForCausalLM"))

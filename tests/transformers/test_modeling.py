@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.transformers.both import both
+from tests.transformers.both import both, both_raise
 from tests.transformers.folders import Folders
 
 import tallow as tl
 import tallow.transformers
-from tallow.errors import TallowWarning, UnsupportedError
+from tallow.errors import ArgumentError, TallowWarning, UnsupportedError
 
 IDS = [[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 15, 16]]
 MASK = [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]
@@ -389,5 +390,81 @@ def test_caches_of_heads(name: str, folders: Folders) -> None:
             first = model(ids[:, :4], past_key_values=cache, use_cache=True)
             rest = model(ids[:, 4:], past_key_values=cache, use_cache=True)
         return [first.logits, rest.logits, cache.get_seq_length()]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["BertModel", "RobertaModel", "ViTModel"])
+def test_models_without_a_pooler(name: str, folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, name, add_pooling_layer=False)
+        size = 24 if name == "ViTModel" else 0
+        inputs = torch.ones(1, 3, size, size) if size else torch.tensor(IDS)
+        found = model(inputs)
+        return [found.pooler_output, found.last_hidden_state, model.num_parameters()]
+
+    both(program)
+
+
+def test_labels_that_are_shifted_already(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        ids = torch.tensor(IDS)
+        shifted = torch.tensor([[6, 7, -100, 9, 10, -100], [12, 13, 14, 15, 16, -100]])
+        return load(tf, folders, "LlamaForCausalLM")(ids, labels=ids, shift_labels=shifted).loss
+
+    both(program)
+
+
+def test_an_encoder_that_does_not_learn(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model = load(tf, folders, "WhisperForConditionalGeneration")
+        model.freeze_encoder()
+        return [[p.requires_grad for p in model.model.decoder.parameters()], any_learns(model.model.encoder)]
+
+    both(program)
+
+
+def any_learns(part: Any) -> bool:
+    return any(p.requires_grad for p in part.parameters())
+
+
+BITS: list[dict[str, Any]] = [
+    {},
+    {"load_in_8bit": True, "llm_int8_threshold": 5.0},
+    {"load_in_4bit": True, "bnb_4bit_compute_dtype": "bfloat16", "bnb_4bit_quant_type": "nf4"},
+    {"load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+]
+
+
+@pytest.mark.parametrize("entries", BITS)
+def test_settings_of_bits_and_bytes(entries: dict[str, Any]) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        config = tf.BitsAndBytesConfig(**entries)
+        again = tf.BitsAndBytesConfig.from_dict(config.to_dict())
+        found = [config.load_in_8bit, config.llm_int8_threshold, config.bnb_4bit_quant_type, again.load_in_4bit]
+        found += [
+            json.loads(json.dumps(entries, sort_keys=True)) for entries in (config.to_dict(), config.to_diff_dict())
+        ]
+        return [*found, config.to_json_string(), config.quantization_method(), config.is_quantizable()]
+
+    both(program)
+
+
+def test_both_kinds_of_bits() -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        config = tf.BitsAndBytesConfig(load_in_4bit=True)
+        config.load_in_8bit = True
+
+    both_raise(program, errors=ArgumentError)
+    both_raise(lambda tf, torch: tf.BitsAndBytesConfig(load_in_4bit="yes"), errors=TypeError)
+
+
+def test_facts_about_a_cache(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        with torch.no_grad():
+            cache = load(tf, folders, "LlamaForCausalLM")(torch.tensor(IDS)).past_key_values
+        facts = [cache.get_max_length(), list(cache.get_mask_sizes(3, 0)), cache.is_sliding, len(cache)]
+        cache.crop(tokens_to_remove=-2)
+        return [*facts, cache.get_seq_length(), cache.layers[0].is_initialized, cache.layers[1].keys]
 
     both(program)

@@ -211,6 +211,15 @@ def test_attributes(folder: str) -> None:
     both(program)
 
 
+@pytest.mark.parametrize("name", ["PreTrainedTokenizerFast", *CLASSES])
+def test_attributes_of_classes(name: str) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        kind = getattr(tf, name)
+        return [list(kind.model_input_names), kind.padding_side, kind.truncation_side]
+
+    both(program)
+
+
 def test_pad(folder: str) -> None:
     def program(tf: Any, torch: Any) -> Any:
         tokenizer = load(tf, folder)

@@ -42,7 +42,9 @@ def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
 @cache
 def _made(kind: str) -> type[PreTrainedTokenizerFast]:
     doc = f"The tokenizer {kind} of transformers: see `PreTrainedTokenizerFast`."
-    return type(kind, (PreTrainedTokenizerFast,), {"kind": kind, "__doc__": doc, "__module__": __name__})
+    own = CLASSES[kind]
+    contents = {"kind": kind, "model_input_names": list(own.inputs), "padding_side": own.padding_side}
+    return type(kind, (PreTrainedTokenizerFast,), {**contents, "__doc__": doc, "__module__": __name__})
 
 
 class AutoTokenizer:

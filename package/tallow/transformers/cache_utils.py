@@ -36,6 +36,11 @@ class CacheLayer:
         """Return the number of tokens."""
         return self._cache.get_seq_length(self._index)
 
+    @property
+    def is_initialized(self) -> bool:
+        """True if there are tokens."""
+        return self.get_seq_length() > 0
+
 
 class Cache:
     """The base of caches: a model makes the memory at its first call, of its own sizes.
@@ -126,9 +131,22 @@ class Cache:
             return self.memory.length
         return self._layers[layer_idx][0].shape[2] if layer_idx < len(self._layers) else 0
 
-    def get_max_cache_shape(self, layer_idx: int = 0) -> int:
+    def get_max_length(self, layer_idx: int = 0) -> int:
         """Return the most tokens; -1 means any number."""
         return -1
+
+    def get_max_cache_shape(self, layer_idx: int = 0) -> int:
+        """Return the most tokens, as `get_max_length`, by the name of transformers 4."""
+        return self.get_max_length(layer_idx)
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int = 0) -> tuple[int, int]:
+        """Return the number of tokens with `query_length` more, and the place of the first."""
+        return self.get_seq_length(layer_idx) + query_length, 0
+
+    @property
+    def is_sliding(self) -> list[bool]:
+        """False for each layer: all tokens are kept, also those before a layer's window."""
+        return [False] * len(self)
 
     @property
     def max_batch_size(self) -> int | None:
@@ -137,10 +155,10 @@ class Cache:
 
     # ----------------------------------------------------------------------------------------------------------- rows
 
-    def crop(self, max_length: int) -> None:
-        """Keep the first tokens; a negative number removes that many from the end."""
-        length = self.get_seq_length()
-        kept = length + max_length if max_length < 0 else min(max_length, length)
+    def crop(self, tokens_to_remove: int) -> None:
+        """Remove tokens from the end, a negative number; a positive one keeps the first, as in transformers 4."""
+        length, count = self.get_seq_length(), tokens_to_remove
+        kept = length + count if count < 0 else min(count, length)
         if self.memory is not None:
             self.memory.truncate(max(kept, 0))
         self._layers = [(keys[:, :, :kept], values[:, :, :kept]) for keys, values in self._layers]
@@ -221,7 +239,7 @@ class StaticCache(Cache):
     def _new(self, core: Any, batch: int, padding: Sequence[int] | None) -> KVCache:
         return core.new_cache(length=min(self.max_cache_len, core.context_length), batch=batch, padding=padding)
 
-    def get_max_cache_shape(self, layer_idx: int = 0) -> int:
+    def get_max_length(self, layer_idx: int = 0) -> int:
         """Return the most tokens."""
         return self.max_cache_len
 
@@ -254,9 +272,9 @@ class EncoderDecoderCache:
     def __len__(self) -> int:
         return len(self.self_attention_cache)
 
-    def crop(self, maximum_length: int) -> None:
-        """Keep the first tokens of the decoder."""
-        self.self_attention_cache.crop(maximum_length)
+    def crop(self, tokens_to_remove: int) -> None:
+        """Remove tokens of the decoder from the end, as `Cache.crop`."""
+        self.self_attention_cache.crop(tokens_to_remove)
 
     def reorder_cache(self, beam_idx: Any) -> None:
         """Keep these rows, in this order."""

@@ -268,9 +268,12 @@ class CausalLMForward(CachedForward):
             use_cache: return a cache; None means as the config says, and not while autograd records.
             logits_to_keep: compute only the last logits, or those of these positions; 0 means all.
             output_attentions, output_hidden_states, return_dict: None means as the config says.
+            kwargs: `shift_labels` (B, T), the token after each position, in place of those that `labels` has;
+                `num_items_in_batch`, which divides the sum of the losses.
 
         Raises:  ArgumentError
         """
+        shifted = kwargs.pop("shift_labels", None)
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
         inputs = Inputs(input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, use_cache)
         done, past = self._read(inputs, options)
@@ -280,7 +283,7 @@ class CausalLMForward(CachedForward):
         else:
             hidden = hidden[:, logits_to_keep]
         logits = self.logits(hidden)  # type: ignore[attr-defined]
-        loss = None if labels is None else losses.next_token(logits, labels, options.count)
+        loss = None if labels is None else losses.next_token(logits, labels, options.count, shifted)
         return options.result(self.output_class, loss=loss, logits=logits, past_key_values=past, **done.states)
 
     def _run(self, ids: Tensor, mask: Tensor | None, memory: KVCache | None) -> Tensor:

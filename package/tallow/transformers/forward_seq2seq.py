@@ -277,6 +277,10 @@ class SpeechForward(WhisperGenerationMixin, Seq2SeqForward):
         """Return the hidden states (B, S, D) of spectrograms (B, M, 2 S)."""
         return self._stack("encoder")(input_features)
 
+    def freeze_encoder(self) -> None:
+        """Let the encoder's weights require no gradients, so that training leaves them."""
+        self._stack("encoder").requires_grad_(False)
+
     def _table(self, name: str) -> Any:
         return self._stack("decoder").embed_tokens
 

@@ -27,9 +27,12 @@ def cross_entropy(logits: Tensor, labels: Tensor, count: Any = None) -> Tensor:
     return F.cross_entropy(rows, targets, ignore_index=IGNORED, reduction="sum") / count
 
 
-def next_token(logits_BTV: Tensor, labels_BT: Tensor, count: Any = None) -> Tensor:
-    """Return the loss of the token after each position. Labels are the tokens themselves."""
-    shifted = F.pad(labels_BT, (0, 1), value=IGNORED)[..., 1:]
+def next_token(logits_BTV: Tensor, labels_BT: Tensor, count: Any = None, next_BT: Tensor | None = None) -> Tensor:
+    """Return the loss of the token after each position. Labels are the tokens themselves.
+
+    Args:  next_BT: the token after each position, in place of the labels
+    """
+    shifted = F.pad(labels_BT, (0, 1), value=IGNORED)[..., 1:] if next_BT is None else next_BT
     return cross_entropy(logits_BTV, shifted, count)
 
 

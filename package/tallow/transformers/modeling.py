@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -99,6 +100,14 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
     ) -> Any:
         """Load a model of this class from a folder or a repository of the Hub; see `modeling_loading.load`."""
         return load(cls, pretrained_model_name_or_path, config, *model_args, **kwargs)
+
+    @classmethod
+    def parts_to_omit(cls) -> set[str]:
+        """Return the arguments of the constructor that omit parts of the model, such as `add_pooling_layer`."""
+        if cls.core_class is None:
+            return set()
+        parameters = signature(cls.core_class.__init__).parameters.values()
+        return {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
 
     @classmethod
     def from_config(cls, config: PreTrainedConfig, **kwargs: Any) -> Self:
@@ -336,6 +345,8 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
 
     def post_init(self) -> None:
         """Do nothing: weights are drawn where they are made. Models that programs write call it."""
+
+    init_weights = post_init
 
     def get_encoder(self) -> Any:
         """Return the encoder of an encoder-decoder model: called with a source, it returns hidden states."""

@@ -49,7 +49,8 @@ def load(cls: Any, name: str | Path, config: Any = None, *model_args: Any, **kwa
             ignore_mismatched_sizes: make weights of another shape new.
             state_dict: weights in place of the folder's.
             generation_config: in place of the folder's.
-            others: entries that override those of the config, such as num_labels, id2label and output_attentions.
+            others: entries that override those of the config, such as num_labels, id2label and output_attentions; and
+                arguments of the class that omit parts of it, such as add_pooling_layer.
 
     Weights that the file lacks are drawn, and weights that the model has no use for are left out, each with a
     TallowWarning that names them.
@@ -81,6 +82,7 @@ def _load(
         unknown = {key: value for key, value in kwargs.items() if not hasattr(config, key)}
         config = copy.deepcopy(config)
         config.update({key: value for key, value in kwargs.items() if key not in unknown})
+    parts = {key: unknown.pop(key) for key in cls.parts_to_omit() & unknown.keys()}
     if unknown:
         raise ArgumentError(
             f"{cls.__name__}.from_pretrained has no arguments {', '.join(unknown)}",
@@ -90,7 +92,7 @@ def _load(
     if cls.core_class is None:
         return _load_own(cls, config, folder, plan, model_args)
     state = plan.state if plan.state is not None else cls.core_class.read_folder(folder)
-    return _load_state(cls, config, state, folder, plan, str(name))
+    return _load_state(cls, config, state, folder, plan, str(name), parts)
 
 
 def _load_own(cls: Any, config: Any, folder: Path, plan: Plan, model_args: tuple[Any, ...]) -> Any:
@@ -187,13 +189,18 @@ def _finish(model: Any, cls: Any, config: PreTrainedConfig, name: str) -> Any:
 
 
 def _load_state(
-    cls: Any, config: PreTrainedConfig, state: Mapping[str, Any], folder: Path, plan: Plan, name: str
+    cls: Any,
+    config: PreTrainedConfig,
+    state: Mapping[str, Any],
+    folder: Path,
+    plan: Plan,
+    name: str,
+    parts: Mapping[str, bool],
 ) -> Any:
     core, source = cls.core_class, str(folder)
     own = config.own(core.config_class)
     tensors = own.separated(state)
-    parts = core.parts_of(tensors)
-    model, tensors, report = loading.build(core, own, tensors, parts)
+    model, tensors, report = loading.build(core, own, tensors, {**core.parts_of(tensors), **parts})
     shapes = {key: tuple(value.shape) for key, value in model.state_dict(keep_vars=True).items()}
     adapted = model.adapt({key: each for key, each in tensors.items() if key in shapes or not _drops(model, key)})
     unexpected = sorted(key for key in adapted if key not in shapes)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from tallow.errors import ArgumentError, warn
 from tallow.text.clean_up import clean_up
+from tallow.text.tokenizer_classes import INPUTS
 from tallow.transformers.batch_encoding import BatchEncoding
 from tallow.transformers.padding import (
     Fill,
@@ -55,9 +56,9 @@ class TokenizersBackend(PreTrainedTokenizerBase):
     Raises:  ArgumentError without any of the four; TokenizerError for malformed files
     """
 
-    model_input_names: Sequence[str]
-    padding_side: str
-    truncation_side: str
+    model_input_names: Sequence[str] = list(INPUTS)
+    padding_side: str = "right"
+    truncation_side: str = "right"
     model_max_length: int
     clean_up_tokenization_spaces: bool
     split_special_tokens: bool

@@ -47,6 +47,7 @@ UNUSED = {
     ),
     ("diversity_penalty", "num_beam_groups"): "no effect without groups of beams",
     ("penalty_alpha",): "no effect without top_k above 1",
+    ("low_memory",): "no effect: no search that has it is here, as in transformers 5",
 }
 
 
@@ -300,8 +301,6 @@ def _check_mode(config: GenerationConfig, mode: GenerationMode, streamer: Any) -
         raise ArgumentError("generate: num_return_sequences with an assistant", hint="pass one of them")
     if config.is_assistant:
         raise ArgumentError("generate: is_assistant=True", hint="pass the model that drafts as assistant_model")
-    if config.low_memory:
-        raise ArgumentError("generate: low_memory=True", hint="remove it; transformers 5 has no such search either")
     if config.use_mtp or config.speculation_type:
         raise ArgumentError("generate: use_mtp and speculation_type", hint="no model of tallow drafts for itself")
     if config.assistant_ensemble_weight is not None:

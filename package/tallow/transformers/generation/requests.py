@@ -102,13 +102,24 @@ def _copied(config: GenerationConfig) -> dict[str, Any]:
     return {name: deepcopy(value) for name, value in vars(config).items() if not name.startswith("_")}
 
 
+def ends_of(tokens: Any) -> list[int]:
+    """Return the ids that end a text: `eos_token_id`, of which negative ones end none.  Raises: ArgumentError"""
+    if tokens is None:
+        return []
+    listed = np.ravel(tokens.tolist() if hasattr(tokens, "tolist") else tokens).tolist()
+    kept = [token for token in listed if not isinstance(token, int) or token >= 0]
+    if len(kept) < len(listed):
+        warn(f"eos_token_id={tokens!r:.80}: negative ids end no text", TallowWarning)
+    return ids_of(kept) if kept else []
+
+
 def read_request(model: Any, inputs: Any, config: GenerationConfig, kwargs: dict[str, Any]) -> Request:
     """Return the inputs of a call.
 
     Raises:  ArgumentError for inputs that exclude each other, that are missing, or are too long; ShapeError
     """
     kwargs = {name: value for name, value in kwargs.items() if value is not None}
-    end = [] if config.eos_token_id is None else ids_of(config.eos_token_id)
+    end = ends_of(config.eos_token_id)
     pad = config.pad_token_id if config.pad_token_id is not None else (end[0] if end else None)
     cache = kwargs.pop("past_key_values", None)
     if isinstance(cache, tuple):

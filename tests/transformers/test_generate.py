@@ -243,6 +243,7 @@ SPEECH: dict[str, dict[str, Any]] = {
     "two languages": {"language": ["en", "de"]},
     "times": {"language": "en", "return_timestamps": True},
     "beams": {"language": "en", "num_beams": 2},
+    "several": {"language": ["en", "de"], "num_beams": 2, "num_return_sequences": 2},
     "scores": SCORES | {"language": "en", "max_new_tokens": 7},
     "states": {"language": "en", "return_dict_in_generate": True, "output_hidden_states": True},
     "long": {"input_features": LONG, "language": "en", "return_timestamps": True},

@@ -56,7 +56,7 @@ def test_arguments_of_the_pipeline_hold_for_calls(folders: Folders) -> None:
     def program(tf: Any, torch: Any) -> Any:
         pipe = tf.pipeline("text-generation", model=folder, device=-1, return_full_text=False, **GREEDY)
         config = tf.GenerationConfig(max_new_tokens=3, do_sample=False)
-        return [pipe(PROMPT), pipe(PROMPT, max_new_tokens=2), pipe(PROMPT, generation_config=config)]
+        return [pipe(text_inputs=PROMPT), pipe(PROMPT, max_new_tokens=2), pipe(PROMPT, generation_config=config)]
 
     both(program)
 

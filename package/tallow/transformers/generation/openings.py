@@ -11,7 +11,7 @@ from tallow import devices
 from tallow.core.tensor import Tensor, wrap
 from tallow.devices import to_host
 from tallow.dtypes import int8
-from tallow.errors import ArgumentError, TallowWarning, warn
+from tallow.errors import ArgumentError, ShapeError, TallowWarning, warn
 from tallow.models.causal_lm import CausalLM
 from tallow.models.seq2seq.model import Seq2SeqLM
 from tallow.transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache, StaticCache
@@ -79,6 +79,11 @@ def _sources(request: Request) -> list[list[int]]:
     rows = to_host(request.source.array).tolist()
     if request.source_mask is None:
         return rows
+    if request.source_mask.shape != request.source.shape:
+        raise ShapeError(
+            f"generate: attention_mask of shape {request.source_mask.shape} for sources of {request.source.shape}",
+            hint="pass one number a token",
+        )
     lengths = (to_host(request.source_mask.array) != 0).sum(1).tolist()
     return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 

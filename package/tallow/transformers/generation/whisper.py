@@ -156,7 +156,7 @@ class WhisperGenerationMixin(GenerationMixin):
             compression_ratio_threshold, logprob_threshold, no_speech_threshold, condition_on_prev_tokens,
                 prompt_condition_type: of `whisper_quality.Quality`; None means as the generation config says.
             attention_mask: (A, T), 1 for sound: frames after it are not read.
-            logits_processor, kwargs: as GenerationMixin.generate
+            logits_processor, kwargs: as GenerationMixin.generate; num_return_sequences repeats each sound
 
         Returns: ids (A, N), without the tokens before the text
         Raises:  ArgumentError for languages and tasks that the model does not have, and as GenerationMixin.generate
@@ -175,6 +175,11 @@ class WhisperGenerationMixin(GenerationMixin):
             set_temperature(config, quality.temperatures[0])
         with no_grad():
             starts = self._starts(features[..., :window], config, timestamps, language, task)
+            if (count := config.num_return_sequences or 1) > 1:
+                config.num_return_sequences = 1
+                starts = [start for start in starts for _ in range(count)]
+                features = features.repeat_interleave(count, 0)
+                attention_mask = None if attention_mask is None else attention_mask.repeat_interleave(count, 0)
             before = [] if prompt_ids is None else prompt_ids.tolist()
             options = {**rest, "logits_processor": logits_processor}
             is_dict = bool(config.return_dict_in_generate)

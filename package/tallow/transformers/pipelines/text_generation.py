@@ -69,6 +69,13 @@ class TextGenerationPipeline(Pipeline):
             before["generate_kwargs"] = during
         return before, during, after
 
+    def __call__(self, text_inputs: Any, **arguments: Any) -> Any:  # type: ignore[override]
+        """Return the texts for a prompt or a chat: a list of dicts with `generated_text`; for several, lists of these.
+
+        Raises:  as `Pipeline`, and as the model's `generate`
+        """
+        return super().__call__(text_inputs, **arguments)
+
     def preprocess(
         self,
         prompt: str | Chat,

@@ -18,6 +18,7 @@ from tallow.text.response_template import Delimiter, Field, ResponseTemplate
 from tallow.text.tool_schema import tool_schema
 
 Event = dict[str, Any]
+Watched = tuple[str, Delimiter, Field | None]  # with the field that it opens; None for an end
 Tools = Sequence[Mapping[str, Any] | Callable[..., Any]]
 
 
@@ -134,13 +135,13 @@ class ResponseParser:
         is_first = match.start() < waiting or at_end
         return ((match, opened) if is_first else None), waiting
 
-    def _watched(self) -> list[tuple[str, Delimiter, Field | None]]:
+    def _watched(self) -> list[Watched]:
         """Return what may come next: the end of the open field; or the beginnings of all, and the end of the rest."""
         field = self._field
-        ends = [] if field is None or field.close is None else [(field.name, field.close, None)]
+        ends: list[Watched] = [] if field is None or field.close is None else [(field.name, field.close, None)]
         if field is not None and field.name != self._template.rest:
             return ends
-        return [(each.name, each.open, each) for each in self._template.fields.values() if each.open] + ends
+        return [*((each.name, each.open, each) for each in self._template.fields.values() if each.open), *ends]
 
     def _take(self, events: list[Event], end: int) -> None:
         """Add text up to a place to the field."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from tallow import dtypes
 from tallow.errors import ArgumentError, ArgumentTypeError, TallowWarning, warn
@@ -85,7 +85,7 @@ class BitsAndBytesConfig:
         """
         entries = {name: value for name, value in config_dict.items() if name in (*BITS, *SETTINGS)}
         known = {name: value for name, value in kwargs.items() if name in (*BITS, *SETTINGS)}
-        made: Self = cls(**{**entries, **known})
+        made = cls(**{**entries, **known})
         unused = {name: value for name, value in kwargs.items() if name not in known}
         return (made, unused) if return_unused_kwargs else made
 

@@ -457,8 +457,6 @@ class TokenizersBackend(PreTrainedTokenizerBase):
         """Return the ids of the added tokens."""
         return self.added_tokens_encoder
 
-    # ---- the library's object
-
     @property
     def backend_tokenizer(self) -> Any:
         """The object of the package `tokenizers`."""

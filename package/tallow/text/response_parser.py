@@ -232,7 +232,7 @@ def _cast(text: str, types: Sequence[str]) -> Any:
     return text
 
 
-def _none(text: str) -> Any:
+def _none(_: str) -> Any:
     return _none
 
 

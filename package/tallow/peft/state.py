@@ -170,6 +170,7 @@ def _in_order(name: str, tensor: Tensor, model: Module, *, to_model: bool) -> Te
     config: Any = getattr(model, "config", None)
     path, _, part = name.partition(".lora_")
     projection = path.removesuffix(".weight").removesuffix(".bias").removesuffix(".base_layer")
-    if not getattr(config, "rope_interleaved", False) or not projection.endswith(PROJECTIONS) or part.startswith("A"):
+    order, in_files = (getattr(config, name, False) for name in ("rope_interleaved", "files_interleave"))
+    if order == in_files or not projection.endswith(PROJECTIONS) or part.startswith("A"):
         return tensor
-    return wrap(reordered(tensor.array, config.head_width, to_interleaved=to_model))
+    return wrap(reordered(tensor.array, config.head_width, to_interleaved=order if to_model else in_files))

@@ -123,9 +123,10 @@ def hugging_face_form(model: PretrainedModel, dtype: Any = None) -> tuple[dict[s
     # Hugging Face's Llama has no sliding window: with one, the model is a Mistral.
     is_mistral = type(model) is Llama and model.config.sliding_window
     kind = MistralConfig if is_mistral else type(model.config)
+    interleaved = getattr(kind, "files_interleave", False)
     entries = {"architectures": [_architecture(model, kind)], "model_type": kind.model_types[0]}
     entries |= config | {"torch_dtype": dtype.name}
-    return entries, {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=False).items()}
+    return entries, {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=interleaved).items()}
 
 
 def _architecture(model: PretrainedModel, kind: type[Config]) -> str:

@@ -15,6 +15,7 @@ from tallow.errors import ArgumentError, CheckpointError
 from tallow.models.causal_lm import CausalLM
 from tallow.models.decoders import falcon, gpt2, llama
 from tallow.models.decoders.decoder_heads import last_tokens
+from tallow.models.decoders.llama_formats import hugging_face_form
 
 LLAMA = {
     "vocab_size": 20,
@@ -35,6 +36,9 @@ FALCON = {
     "initializer_range": 0.5,
 }
 TOKENS = tl.tensor([[3, 4, 5, 6, 7, 8], [9, 10, 11, 12, 13, 14]])
+
+
+INTERLEAVED = [name for name in ENTRIES if getattr(getattr(models, name).config_class, "files_interleave", False)]
 
 
 def base_model(name: str) -> Any:
@@ -151,3 +155,14 @@ def test_entries_that_are_not_computed_are_refused_by_name(family: str, entries:
     with pytest.raises(CheckpointError) as caught:
         reader.from_entries((FALCON if family == "falcon" else LLAMA) | entries, "the file")
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", INTERLEAVED)
+def test_rows_of_rotary_pairs_that_are_neighbours_in_files_stay(name: str) -> None:
+    kind: Any = getattr(models, name)
+    tl.manual_seed(0)
+    model = kind(kind.config_class.from_entries(ENTRIES[name], "entries")).eval()
+    entries, state = hugging_face_form(model)
+    loaded = kind.assemble(kind.config_class.from_entries(entries, "entries"), state, None, None, "state")
+    with tl.no_grad():
+        np.testing.assert_array_equal(to_host(loaded(TOKENS).array), to_host(model(TOKENS).array))

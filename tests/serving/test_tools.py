@@ -16,7 +16,7 @@ from support.small_server import Running, post
 from tallow.errors import ArgumentError
 from tallow.models.generation_config import GenerationConfig
 from tallow.serving import TextModel
-from tallow.serving.http.tools import CallDeltas, Tools, merged
+from tallow.serving.http.tools import CallDeltas, Tools, merged, reasoning_of
 from tallow.text import Tokenizer
 
 WEATHER = {
@@ -196,3 +196,29 @@ def test_a_parsed_response(client: OpenAI) -> None:
 )
 def test_bad_responses(server: Running, fields: dict[str, Any]) -> None:
     assert post(server, "/v1/responses", fields)[0] == 400
+
+
+def test_special_tokens_around_calls_and_in_channels(tmp_path: Path) -> None:
+    """Only these are part of the text, and each once."""
+    import transformers
+
+    save_tokenizer(tmp_path, HEADERS)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    theirs.add_special_tokens({"additional_special_tokens": ["<|channel|>", "<|message|>", "<|call|>", "<other>"]})
+    theirs.add_tokens(["<tool_call>"])
+    theirs.save_pretrained(tmp_path)
+    model: Any = SimpleNamespace(generation_config=GenerationConfig())
+    served = TextModel("small", model, Tokenizer.from_pretrained(tmp_path))
+    text = (
+        '<|channel|>analysis<|message|>Hm<|channel|>commentary to=functions.time<other><|message|>{"a": 1}<tool_call>'
+    )
+    ids = theirs.encode(text, add_special_tokens=False)
+    decoder = served.decoder([], show_marks=True)
+    pieces = [*map(decoder.push, ids), decoder.finish()]
+    assert "".join(pieces) == text.replace("<other>", "")
+    assert served.has_channels
+    answer = CallDeltas(Tools(TOOLS, {"weather": WEATHER, "time": {}}, most_calls=1), has_channels=True)
+    deltas = [delta for piece in (*pieces, "<|call|>", *pieces) for delta in answer.push(piece)]
+    content, (call,) = merged(deltas)
+    assert (content, call["function"]) == (None, {"name": "time", "arguments": '{"a": 1}<tool_call>'})
+    assert reasoning_of(deltas) == "HmHm"

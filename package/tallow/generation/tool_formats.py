@@ -1,7 +1,10 @@
-"""Calls of tools in other forms than JSON: the tags of Qwen3-Coder and Qwen3.5, and the lists of LFM2.
+"""Calls of tools in other forms than JSON: tags of Qwen3-Coder and Qwen3.5, lists of LFM2, names of Mistral and Gemma.
 
 <function=weather><parameter=city>Rome</parameter></function>      between <tool_call> and </tool_call>
 [weather(city="Rome"), time()]                                     between <|tool_call_start|> and <|tool_call_end|>
+weather[ARGS]{"city": "Rome"}                                      after [TOOL_CALLS]
+call:weather{city:<|"|>Rome<|"|>,days:3}                           between <|tool_call> and <tool_call|> (Gemma 4)
+call:weather{city:<escape>Rome<escape>}                            between <start_function_call> and <end_function_call>
 """
 
 from __future__ import annotations
@@ -14,6 +17,10 @@ from typing import Any
 
 _CALL = re.compile(r"\s*<function=([^<>\s]+)>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^<>\s]+)>\n?(.*?)\n?(?=</parameter>|<parameter=|\Z)", re.DOTALL)
+_NAMED = re.compile(r"\s*([\w.-]+)(?:\[CALL_ID\]\w*)?\[ARGS\](.*)\Z", re.DOTALL)
+_IN_BRACES = re.compile(r"\s*call:([\w.-]+)(\{.*\})\s*\Z", re.DOTALL)
+_KEY = re.compile(r"([{,]\s*)([\w.-]+)(\s*:)")
+QUOTES = ('<|"|>', "<escape>")  # special tokens around a string of Gemma
 MOST = 1 << 16  # characters of a list of calls, whose syntax tree takes much more memory
 
 
@@ -62,6 +69,23 @@ def _call(item: ast.expr) -> tuple[str, dict[str, Any]]:
     arguments = {str(each.arg): ast.literal_eval(each.value) for each in item.keywords}
     json.dumps(arguments, allow_nan=False)  # raises for what JSON lacks, such as sets
     return ast.unparse(item.func), arguments
+
+
+def call_by_name(text: str, tools: Collection[str]) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the arguments of a call as Mistral and Gemma write them; None for another text."""
+    if (found := _NAMED.match(text)) is not None:
+        body = found[2]
+    elif (found := _IN_BRACES.match(text)) is not None:
+        quote = next((each for each in QUOTES if each in found[2]), QUOTES[0])
+        parts = found[2].split(quote)  # every other one is a string
+        body = "".join(json.dumps(part) if i % 2 else _KEY.sub(r'\1"\2"\3', part) for i, part in enumerate(parts))
+    else:
+        return None
+    try:
+        arguments = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return (found[1], arguments) if isinstance(arguments, dict) and found[1] in tools else None
 
 
 def may_be_list(text: str, tools: Collection[str]) -> bool | None:

@@ -2,7 +2,8 @@
 
 A call is JSON: {"name": ..., "arguments": ...}. In a text that a model writes freely, it stands between <tool_call> and
 </tool_call>, as Qwen, Hermes and others were trained, or alone, with "parameters" for "arguments", as Llama was.
-Two other forms are read, too, whose arguments no grammar guarantees: see `tallow.generation.tool_formats`.
+Other forms are read, too, whose arguments no grammar guarantees: see `tallow.generation.tool_formats`, and for gpt-oss
+`tallow.generation.harmony`.
 """
 
 from __future__ import annotations
@@ -28,14 +29,17 @@ from tallow.generation.constrain.expressions import (
 from tallow.generation.constrain.grammars import Grammar, json_schema
 from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
 from tallow.generation.constrain.schema_shapes import checked_size
-from tallow.generation.tool_formats import call_by_tags, calls_in_list, may_be_list
+from tallow.generation.tool_formats import QUOTES, call_by_name, call_by_tags, calls_in_list, may_be_list
 
-__all__ = ["Arguments", "Call", "CallReader", "Text", "required_call", "text_or_calls"]
+__all__ = ["Arguments", "Call", "CallReader", "Reasoning", "Text", "required_call", "text_or_calls"]
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 LIST_OPEN, LIST_CLOSE = "<|tool_call_start|>", "<|tool_call_end|>"
-OPENS = (OPEN, LIST_OPEN)
-_ENDS = re.compile(f"{re.escape(CLOSE)}|{re.escape(LIST_CLOSE)}")
+NEXT = "[TOOL_CALLS]"  # before each call, or list of calls, of Mistral
+OPENS = (OPEN, LIST_OPEN, NEXT, "<|tool_call>", "<start_function_call>")
+CLOSES = (CLOSE, LIST_CLOSE, "<tool_call|>", "<end_function_call>")
+MARKS = (*OPENS, *CLOSES, *QUOTES, "[ARGS]", "[CALL_ID]")  # special tokens of some models
+_ENDS = re.compile("|".join(map(re.escape, (*CLOSES, NEXT))))
 ARGUMENTS, PARAMETERS = "arguments", "parameters"
 ALONE = '{"name": "'  # how a call without tags begins
 _SPACE = Characters.among(" \t\r\n")
@@ -150,7 +154,13 @@ class Arguments(NamedTuple):
     text: str
 
 
-Piece: TypeAlias = Text | Call | Arguments
+class Reasoning(NamedTuple):
+    """A piece of what a model writes before its answer, in a part of its own."""
+
+    text: str
+
+
+Piece: TypeAlias = Text | Call | Arguments | Reasoning
 
 
 class CallReader:
@@ -181,7 +191,7 @@ class CallReader:
                 return []
             self._state = _CALLS if is_list or start.startswith("{") else _FREE
         if self._state == _FREE:
-            place = self._held.rfind("<")
+            place = max(map(self._held.rfind, "<["))
             places = [self._held.index(marker) for marker in OPENS if marker in self._held]
             if places:
                 self._state, place = _CALLS, min(places)
@@ -205,20 +215,22 @@ class CallReader:
     def _whole(self, text: str) -> list[Piece]:
         """Return a call that is complete; nothing for a text that is no call of a tool."""
         others = calls_in_list(text, self._names)
-        if (by_tags := call_by_tags(text, self._names)) is not None:
-            others.append(by_tags)
+        others += filter(None, (call_by_tags(text, self._names), call_by_name(text, self._names)))
         if others:
             self._found = True
             return [Call(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in others]
         try:
-            call = json.loads(text)
+            given = json.loads(text)
         except (ValueError, RecursionError):
             return []
-        arguments = call.get(ARGUMENTS, call.get(PARAMETERS, {})) if isinstance(call, dict) else None
-        if not isinstance(arguments, dict) or call.get("name") not in self._names:
-            return []
-        self._found = True
-        return [Call(call["name"], json.dumps(arguments, ensure_ascii=False))]
+        calls: list[Piece] = []
+        for call in given if isinstance(given, list) else [given]:
+            arguments = call.get(ARGUMENTS, call.get(PARAMETERS, {})) if isinstance(call, dict) else None
+            if not isinstance(arguments, dict) or call.get("name") not in self._names:
+                return []
+            calls.append(Call(call["name"], json.dumps(arguments, ensure_ascii=False)))
+        self._found = bool(calls) or self._found
+        return calls
 
     def _push_required(self) -> list[Piece]:
         pieces: list[Piece] = []

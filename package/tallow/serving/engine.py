@@ -184,7 +184,9 @@ class TextEngine:
         self.line.require_room(requests[0][0].client, len(requests))
         generations = []
         for request, deliver in requests:
-            decoder = self.served.decoder(request.tokens, show_special=request.show_special)
+            decoder = self.served.decoder(
+                request.tokens, show_special=request.show_special, show_marks=request.show_marks
+            )
             generations.append(Generation(request, deliver, decoder, self._stop_ids))
         self.line.put(*generations)
         return generations

@@ -35,6 +35,7 @@ class TextRequest:
         keep_stop: the string or token that ends the text is part of it.
         min_tokens: strings do not end the text before this many tokens; a processor does the same for tokens.
         show_special: special tokens are part of the text.
+        show_marks: those around calls of tools and in channels are.
         top_logprobs: how many of the likeliest tokens to return with each token; None for no log-probabilities.
         prompt_logprobs: the same for each token of the prompt but the first.
         priority: waiting requests with a smaller number begin first, if the engine is `by_priority`.
@@ -51,6 +52,7 @@ class TextRequest:
     keep_stop: bool = False
     min_tokens: int = 0
     show_special: bool = False
+    show_marks: bool = False
     top_logprobs: int | None = None
     prompt_logprobs: int | None = None
     priority: int = 0

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from tallow.errors import ArgumentError, TokenizerError
 from tallow.generation import LogitsProcessor
+from tallow.generation.harmony import CHANNEL, MESSAGE
+from tallow.generation.harmony import MARKS as CHANNEL_MARKS
+from tallow.generation.tools import MARKS as CALL_MARKS
 from tallow.models.causal_lm import CausalLM
 from tallow.serving.kept_grammars import KeptGrammars
-from tallow.text.stream_decoder import TextDecoder
+from tallow.text.stream_decoder import MarkedDecoder, TextDecoder
 from tallow.text.text_tokenizer import TextTokenizer
+from tallow.text.tokenizer import Tokenizer
 
 MAX_KEPT = 8  # sets of texts whose tokens are remembered
 DEMAND = 'demand a call with tool_choice "required", or use a chat model that was trained with tools'
@@ -147,9 +151,28 @@ class TextModel:
             raise ArgumentError(f"{self.name} does not choose tools", hint=DEMAND)
         return self.encode("\n".join(str(message["content"]) for message in messages))
 
-    def decoder(self, prompt: Sequence[int], *, show_special: bool = False) -> TextDecoder:
-        """Return the decoder of the tokens that follow a prompt."""
-        return self.words.stream_decoder(previous=prompt, skip_special_tokens=not show_special)
+    def decoder(self, prompt: Sequence[int], *, show_special: bool = False, show_marks: bool = False) -> TextDecoder:
+        """Return the decoder of the tokens that follow a prompt.
+
+        Args:
+            show_special: special tokens are part of the text.
+            show_marks: those around calls of tools and in channels are.
+        """
+        decoder = self.words.stream_decoder(previous=prompt, skip_special_tokens=not show_special)
+        return MarkedDecoder(decoder, self.marks) if show_marks and not show_special else decoder
+
+    @cached_property
+    def marks(self) -> dict[int, str]:
+        """The special tokens around calls of tools, and those of "harmony", by id."""
+        if not isinstance(self.words, Tokenizer):
+            return {}
+        ids = {mark: self.words.token_to_id(mark) for mark in (*CALL_MARKS, *CHANNEL_MARKS)}
+        return {id: mark for mark, id in ids.items() if id is not None and not self.words.decode([id])}
+
+    @property
+    def has_channels(self) -> bool:
+        """Whether answers have channels, as those of gpt-oss."""
+        return {CHANNEL, MESSAGE} <= {*self.marks.values()}
 
     def prompt_pieces(self, tokens: Sequence[int]) -> list[str]:
         """Return the text that each token of a prompt adds to it; that of special tokens is empty."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from tallow.text.clean_up import StreamCleanUp
@@ -95,3 +95,21 @@ class StreamDecoder(TextDecoder):
     def finish(self) -> str:
         rest = self._decode(self._window)[self._emitted :] if self._window[self._previous_count :] else ""
         return rest if self._clean_up is None else self._clean_up.push(rest) + self._clean_up.finish()
+
+
+class MarkedDecoder(TextDecoder):
+    """Turns ids into text with that of some special tokens.
+
+    Args:
+        decoder: leaves out special tokens.
+        marks: the text of those that are not left out, by id.
+    """
+
+    def __init__(self, decoder: TextDecoder, marks: Mapping[int, str]) -> None:
+        self._decoder, self._marks = decoder, marks
+
+    def push(self, token: int) -> str:
+        return self._decoder.push(token) + self._marks.get(token, "")
+
+    def finish(self) -> str:
+        return self._decoder.finish()

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tallow.errors import GrammarError
-from tallow.generation.tools import Arguments, Call, CallReader, Text, required_call, text_or_calls
+from tallow.generation.harmony import HarmonyReader
+from tallow.generation.tool_formats import call_by_name
+from tallow.generation.tools import Arguments, Call, CallReader, Reasoning, Text, required_call, text_or_calls
 
 WEATHER = {
     "type": "object",
@@ -108,6 +110,23 @@ FOUND = {
     "a list without names": ('[time("é")]', '[time("é")]', 0),
     "half a marker of a list": ("a <|tool", "a <|tool", 0),
     "half a marker": ("a <tool_c", "a <tool_c", 0),
+    "Mistral, names": (
+        'One. [TOOL_CALLS]time[ARGS]{"zone": "é"}[TOOL_CALLS]time[CALL_ID]a1[ARGS]{"zone": "é"}',
+        "One. ",
+        2,
+    ),
+    "Mistral, a list": (f"[TOOL_CALLS] [{TIME}, {TIME}]", "", 2),
+    "Mistral, another tool": ('[TOOL_CALLS]other[ARGS]{"zone": "é"}', 'other[ARGS]{"zone": "é"}', 0),
+    "Mistral, no object": ("[TOOL_CALLS]time[ARGS]3", "time[ARGS]3", 0),
+    "half a marker of Mistral": ("a [TOOL", "a [TOOL", 0),
+    "Gemma 4": (
+        '<|tool_call>call:time{zone:<|"|>é<|"|>}<tool_call|><|tool_call>call:time{zone:<|"|>é<|"|>}<tool_call|>',
+        "",
+        2,
+    ),
+    "FunctionGemma": ("<start_function_call>call:time{zone:<escape>é<escape>}<end_function_call>", "", 1),
+    "Gemma 4, another tool": ("<|tool_call>call:other{}<tool_call|>", "", 0),
+    "Gemma 4, half": ("<|tool_call>call:time{zone:", "<|tool_call>call:time{zone:", 0),
 }
 
 
@@ -170,3 +189,66 @@ def test_tags_of_a_tool_whose_schema_is_none_are_read(properties: Any) -> None:
     reader = CallReader({"time": {"properties": properties}})
     text = "<tool_call><function=time><parameter=zone>3</parameter></function></tool_call>"
     assert [*reader.push(text), *reader.finish()] == [Call("time", '{"zone": "3"}')]
+
+
+def test_arguments_of_gemma() -> None:
+    """Strings hold what separates arguments elsewhere; numbers, lists and objects are as in JSON."""
+    text = 'call:f{a:<|"|>x, "b": {c:1}<|"|>,n:-1.5,on:true,many:[1,<|"|>two<|"|>],in:{k-1:null}}'
+    arguments = {"a": 'x, "b": {c:1}', "n": -1.5, "on": True, "many": [1, "two"], "in": {"k-1": None}}
+    assert call_by_name(text, ["f"]) == ("f", arguments)
+    assert call_by_name("call:f{a:x}", ["f"]) is None
+
+
+# By name: an answer of gpt-oss, its text, its reasoning, and the number of calls.
+HARMONY = {
+    "text": ("<|channel|>final<|message|>It is 3 < 4.", "It is 3 < 4.", "", 0),
+    "reasoning": (
+        "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>é",
+        "é",
+        "Hm",
+        0,
+    ),
+    "a call": (
+        (
+            "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary to=functions.time "
+            '<|constrain|>json<|message|>{"zone": "é"}<|call|>'
+        ),
+        "",
+        "Hm",
+        1,
+    ),
+    "a recipient before the channel": (
+        '<|start|>assistant to=functions.time<|channel|>commentary json<|message|>{"zone": "é"}',
+        "",
+        "",
+        1,
+    ),
+    "a text before a call": (
+        (
+            "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant<|channel|>commentary to=functions"
+            '.time<|message|>{"zone": "é"}<|call|>'
+        ),
+        "Let me see.",
+        "",
+        1,
+    ),
+    "another tool": ("<|channel|>commentary to=browser.open<|message|>{}<|call|>", "", "{}", 0),
+    "no start": ("<|channel|>analysis<|message|>Hm<|channel|>final<|message|>é", "é", "Hm", 0),
+    "half a mark": ("<|channel|>final<|message|>a <|en", "a <|en", "", 0),
+    "no channels": ("Hello", "Hello", "", 0),
+    "a header at the end": ("<|channel|>final<|message|>a<|end|><|start|>assistant", "a", "", 0),
+}
+
+
+@pytest.mark.parametrize("name", HARMONY)
+def test_answers_in_channels(name: str) -> None:
+    text, content, reasoning, count = HARMONY[name]
+    for size in (1, 3, len(text)):
+        reader = HarmonyReader(SCHEMAS)
+        pieces = [piece for i in range(0, len(text), size) for piece in reader.push(text[i : i + size])]
+        pieces += reader.finish()
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Text)) == content
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Reasoning)) == reasoning
+        assert [piece for piece in pieces if isinstance(piece, Call)] == [Call("time", "")] * count
+        arguments = "".join(piece.text for piece in pieces if isinstance(piece, Arguments))
+        assert arguments == '{"zone": "é"}' * count

@@ -15,7 +15,7 @@ from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import text_grammar
 from tallow.serving.http.running import Done
 from tallow.serving.http.sampling import MAX_LOGPROBS, Texts, choices_of, prompt_logprobs, texts_of
-from tallow.serving.http.tools import MAX_TOOLS, CallDeltas, Tools, merged, tools_of
+from tallow.serving.http.tools import MAX_TOOLS, CallDeltas, Tools, merged, reasoning_of, tools_of
 from tallow.serving.requests import STOP, Update
 from tallow.serving.text_model import Rendering
 
@@ -58,7 +58,10 @@ class ChatCompletion(TextApi):
             prompt_logprobs=self._listed,
             grammar=form,
         )
-        self._readers = [CallDeltas(self._tools) for _ in texts.requests]
+        channels = self.engine.served.has_channels and form is None and not rendering.continues_last
+        for request in texts.requests:
+            request.show_marks = channels or (self._tools is not None and form is None)
+        self._readers = [CallDeltas(self._tools, has_channels=channels) for _ in texts.requests]
         return texts
 
     def besides(self, texts: Sequence[Done]) -> dict[str, Any]:
@@ -69,9 +72,12 @@ class ChatCompletion(TextApi):
 
     def whole(self, index: int, text: Done) -> dict[str, Any]:
         reader = self._readers[index]
-        content, calls = merged([*reader.push(text.text), *reader.finish()])
+        deltas = [*reader.push(text.text), *reader.finish()]
+        content, calls = merged(deltas)
         message: dict[str, Any] = {"role": "assistant", "content": content if calls else content or "", "refusal": None}
         finish = self._finish(index, text.finish)
+        if reasoning := reasoning_of(deltas):
+            message["reasoning_content"] = reasoning
         if calls:
             message["tool_calls"] = calls
         return {"message": message, "logprobs": self._logprobs(index, text.choices), "finish_reason": finish}

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from tallow.generation.tools import Arguments, Call, CallReader, Piece, Text
+from tallow.generation.harmony import HarmonyReader
+from tallow.generation.tools import Arguments, Call, CallReader, Piece, Reasoning, Text
 from tallow.serving.http.errors import ApiError
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.grammars import Constrained, any_calls, one_call
@@ -88,18 +89,24 @@ def _demanded(fields: Fields, schemas: dict[str, Any]) -> Sequence[str] | None:
 
 
 class CallDeltas:
-    """The deltas of an answer that comes in pieces: {"content": ...} or {"tool_calls": [...]}.
+    """The deltas of an answer that comes in pieces: {"content": ...}, {"reasoning_content": ...} or
+    {"tool_calls": [...]}.
 
-    Args:  tools: None for an answer that can hold no calls
+    Args:
+        tools: None for an answer that can hold no calls.
+        has_channels: the answer is in the format "harmony".
 
     Attributes:
         calls: the number of calls so far.
     """
 
-    def __init__(self, tools: Tools | None) -> None:
+    def __init__(self, tools: Tools | None, *, has_channels: bool = False) -> None:
         self.calls = 0
         self._most_calls = inf if tools is None else tools.most_calls
-        self._reader = CallReader(() if tools is None else tools.schemas, required=bool(tools and tools.demanded))
+        self._is_left_out = False  # the last call
+        names: Any = () if tools is None else tools.schemas
+        required = bool(tools and tools.demanded)
+        self._reader = HarmonyReader(names) if has_channels else CallReader(names, required=required)
 
     def push(self, text: str) -> list[Delta]:
         """Return what a piece of text adds."""
@@ -110,11 +117,19 @@ class CallDeltas:
         return self._deltas(self._reader.finish())
 
     def _deltas(self, pieces: Sequence[Piece]) -> list[Delta]:
-        return [self._delta(piece) for piece in pieces if not isinstance(piece, Call) or self.calls < self._most_calls]
+        deltas = []
+        for piece in pieces:
+            if isinstance(piece, Call):
+                self._is_left_out = self.calls >= self._most_calls
+            if not (self._is_left_out and isinstance(piece, Call | Arguments)):
+                deltas.append(self._delta(piece))
+        return deltas
 
     def _delta(self, piece: Piece) -> Delta:
         if isinstance(piece, Text):
             return {"content": piece.text}
+        if isinstance(piece, Reasoning):
+            return {"reasoning_content": piece.text}
         if isinstance(piece, Arguments):
             return {"tool_calls": [{"index": self.calls - 1, "function": {"arguments": piece.text}}]}
         self.calls += 1
@@ -135,3 +150,8 @@ def merged(deltas: Sequence[Delta]) -> tuple[str | None, list[dict[str, Any]]]:
             else:
                 calls[part["index"]]["function"]["arguments"] += part["function"]["arguments"]
     return content, calls
+
+
+def reasoning_of(deltas: Sequence[Delta]) -> str:
+    """Return the reasoning of all deltas of a text."""
+    return "".join(delta.get("reasoning_content", "") for delta in deltas)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from support.gguf_files import converted, finish
+from support.gguf_files import converted, finish, with_experts
 
 PLAIN = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
 HALF = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
@@ -25,11 +25,30 @@ YARN = {
     "beta_fast": 32.0,
     "beta_slow": 1.0,
 }
+LATENTS = {
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 32,
+    "qk_nope_head_dim": 32,
+    "qk_rope_head_dim": 16,
+    "v_head_dim": 24,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 32,
+    "first_k_dense_replace": 1,
+}
 # By name for a test: the architecture of the file, the class in transformers, and changes of SIZES.
 DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "arcee": ("arcee", "ArceeForCausalLM", PLAIN),
     "cohere": ("command-r", "CohereForCausalLM", PLAIN | {"logit_scale": 0.5}),
     "cohere2": ("cohere2", "Cohere2ForCausalLM", PLAIN | {"sliding_window": 4, "num_hidden_layers": 4}),
+    "deepseek v2": (
+        "deepseek2",
+        "DeepseekV2ForCausalLM",
+        LATENTS
+        | {"q_lora_rank": None, "attention_bias": True}
+        | {"rope_parameters": YARN | {"mscale": 0.7, "mscale_all_dim": 0.7}},
+    ),
+    "deepseek v3": ("deepseek2", "DeepseekV3ForCausalLM", LATENTS | {"q_lora_rank": 32, "n_group": 4, "topk_group": 2}),
     "ernie 4.5": ("ernie4_5", "Ernie4_5ForCausalLM", PLAIN | {"head_dim": 32}),
     "exaone4": ("exaone4", "Exaone4ForCausalLM", PLAIN | {"sliding_window": 4, "num_hidden_layers": 4}),
     "gpt-neox": ("gptneox", "GPTNeoXForCausalLM", HALF),
@@ -96,8 +115,8 @@ def write_decoder(model: Any, architecture: str, path: Path, kind: Any = None) -
 
 def tensors_of(model: Any, architecture: str) -> dict[str, Any]:
     """Return the tensors of a model as converters write them."""
-    config, tensors = model.config, {}
-    for name, tensor in model.state_dict().items():
+    config, tensors, state = model.config, {}, model.state_dict()
+    for name, tensor in (state if architecture == "gpt-oss" else with_experts(state)).items():
         array = tensor.numpy()
         if architecture in PERMUTED and ".self_attn." in name and name.split(".")[-2] in ("q_proj", "k_proj"):
             heads = config.num_attention_heads if "q_proj" in name else config.num_key_value_heads
@@ -108,12 +127,19 @@ def tensors_of(model: Any, architecture: str) -> dict[str, Any]:
             parts = array.reshape(config.num_attention_heads, 3, -1, *array.shape[1:])
             array = np.concatenate([parts[:, i].reshape(-1, *array.shape[1:]) for i in range(3)])
         path, _, part = name.rpartition(".")
-        if path.endswith(".experts"):
+        if path.endswith(".experts") and architecture == "gpt-oss":
             part, end = (part.removesuffix("_bias"), "bias") if part.endswith("_bias") else (part, "weight")
             array = array if end == "bias" else array.swapaxes(1, 2)
             both = {"gate_proj": array[:, ::2], "up_proj": array[:, 1::2]}
             named = both if part == "gate_up_proj" else {part: array}
             tensors |= {f"{path}.{each}.{end}": np.ascontiguousarray(rows) for each, rows in named.items()}
+        elif part == "e_score_correction_bias":
+            tensors[f"{path}.e_score_correction.bias"] = array
+        elif name.endswith(".kv_b_proj.weight"):
+            heads = array.reshape(config.num_attention_heads, -1, config.kv_lora_rank)
+            keys, values = heads[:, : config.qk_nope_head_dim], heads[:, config.qk_nope_head_dim :]
+            tensors[name.replace("kv_b", "k_b")] = np.ascontiguousarray(keys.swapaxes(1, 2))
+            tensors[name.replace("kv_b", "v_b")] = np.ascontiguousarray(values)
         else:
             end = ".weight" if name.endswith((".sinks", "layer_scalar")) else ""
             tensors[name + end] = converted(model, name, array)
@@ -126,14 +152,16 @@ def add_sizes(writer: Any, model: Any, architecture: str) -> None:
 
     config = model.config
     rope = config.rope_parameters.get("full_attention", config.rope_parameters)
-    own = None if architecture == "gemma4" else getattr(config, "head_dim", None)  # whose layers have two widths
+    # Gemma 4's layers have two widths, and DeepSeek's heads have others for keys and values.
+    own = None if architecture in ("gemma4", "deepseek2") else getattr(config, "head_dim", None)
     head = own or config.hidden_size // config.num_attention_heads
     writer.add_block_count(config.num_hidden_layers)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     if architecture != "gemma4":
         writer.add_feed_forward_length(config.intermediate_size)
-        writer.add_head_count_kv(getattr(config, "num_key_value_heads", config.num_attention_heads))
+        kv_heads = getattr(config, "num_key_value_heads", config.num_attention_heads)
+        writer.add_head_count_kv(1 if architecture == "deepseek2" else kv_heads)
     writer.add_head_count(config.num_attention_heads)
     writer.add_rope_freq_base(rope["rope_theta"])
     eps = next((getattr(config, name) for name in ("layer_norm_eps", "norm_epsilon") if hasattr(config, name)), None)
@@ -183,6 +211,35 @@ def _gemma4(writer: Any, config: Any) -> None:
     writer.add_tensor("rope_freqs.weight", np.float32([1.0] * rotated + [1e30] * (wide // 2 - rotated)))
 
 
+def _deepseek2(writer: Any, config: Any) -> None:
+    import gguf
+
+    is_third = config.model_type == "deepseek_v3"
+    writer.add_leading_dense_block_count(config.first_k_dense_replace)
+    writer.add_vocab_size(config.vocab_size)
+    if config.q_lora_rank is not None:
+        writer.add_q_lora_rank(config.q_lora_rank)
+    writer.add_kv_lora_rank(config.kv_lora_rank)
+    writer.add_key_length(config.kv_lora_rank + config.qk_rope_head_dim)
+    writer.add_value_length(config.kv_lora_rank)
+    writer.add_key_length_mla(config.qk_nope_head_dim + config.qk_rope_head_dim)
+    writer.add_value_length_mla(config.v_head_dim)
+    writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    writer.add_expert_count(config.n_routed_experts)
+    writer.add_expert_used_count(config.num_experts_per_tok)
+    writer.add_expert_shared_count(config.n_shared_experts)
+    writer.add_expert_weights_scale(config.routed_scaling_factor)
+    writer.add_rope_dimension_count(config.qk_rope_head_dim)
+    if (of_all := config.rope_parameters.get("mscale_all_dim")) is not None:
+        writer.add_rope_scaling_yarn_log_mul(0.1 * of_all)
+    if is_third:
+        writer.add_expert_weights_norm(config.norm_topk_prob)
+        writer.add_expert_group_count(config.n_group)
+        writer.add_expert_group_used_count(config.topk_group)
+    kinds = gguf.ExpertGatingFuncType
+    writer.add_expert_gating_func(kinds.SIGMOID if is_third else kinds.SOFTMAX)
+
+
 def _granite(writer: Any, config: Any) -> None:
     writer.add_embedding_scale(config.embedding_multiplier)
     writer.add_residual_scale(config.residual_multiplier)
@@ -210,6 +267,7 @@ def _ministral3(writer: Any, config: Any) -> None:
 
 
 MORE: dict[str, Callable[[Any, Any], None]] = {
+    "deepseek2": _deepseek2,
     "granite": _granite,
     "command-r": _cohere,
     "cohere2": _cohere,

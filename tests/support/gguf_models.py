@@ -113,7 +113,7 @@ def reference(name: str, changes: dict[str, Any], sizes: dict[str, Any] = SIZES)
     model = kind(kind.config_class(**sizes | changes)).eval()
     with torch.no_grad():
         for buffer_name, buffer in model.named_buffers():
-            if buffer_name.endswith("expert_bias"):
+            if buffer_name.endswith(("expert_bias", "e_score_correction_bias")):
                 buffer.normal_()
         for parameter in model.parameters():
             if parameter.ndim == 1:

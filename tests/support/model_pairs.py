@@ -121,6 +121,17 @@ GEMMA4 = {
 }
 SLIDING = {"use_sliding_window": True, "sliding_window": 7}
 EXPERTS = {"num_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 24}
+LATENTS = {
+    "num_key_value_heads": 4,
+    "kv_lora_rank": 20,
+    "qk_nope_head_dim": 10,
+    "qk_rope_head_dim": 6,
+    "v_head_dim": 14,
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 24,
+    "first_k_dense_replace": 1,
+}
 MAMBA_SIZES = {
     "vocab_size": VOCAB,
     "hidden_size": 32,
@@ -231,6 +242,26 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         | DELTA
         | {"shared_expert_intermediate_size": 20, "linear_num_value_heads": 2, "linear_key_head_dim": 12}
         | {"layer_types": ["full_attention", "linear_attention", "linear_attention"]},
+    ),
+    "deepseek v2": ("DeepseekV2ForCausalLM", LLAMA_SIZES | LATENTS | {"q_lora_rank": None, "attention_bias": True}),
+    "deepseek v2, groups": (
+        "DeepseekV2ForCausalLM",
+        LLAMA_SIZES
+        | LATENTS
+        | {"n_group": 4, "topk_group": 2, "topk_method": "group_limited_greedy", "routed_scaling_factor": 1.7}
+        | {"q_lora_rank": 12, "kv_lora_rank": 8, "rope_parameters": YARN},
+    ),
+    "deepseek v3": (
+        "DeepseekV3ForCausalLM",
+        LLAMA_SIZES
+        | LATENTS
+        | {"n_group": 4, "topk_group": 2, "q_lora_rank": 12, "attention_bias": True, "rope_parameters": YARN},
+    ),
+    "deepseek v3, no groups": (
+        "DeepseekV3ForCausalLM",
+        LLAMA_SIZES
+        | LATENTS
+        | {"n_group": 1, "topk_group": 1, "q_lora_rank": None, "norm_topk_prob": False, "first_k_dense_replace": 0},
     ),
     "mamba": ("MambaForCausalLM", MAMBA_SIZES),
     "mamba, biases": (
@@ -519,7 +550,7 @@ def reference_model(variant: str) -> Any:
         if hasattr(model, "final_logits_bias"):
             model.final_logits_bias.normal_()
         for name, buffer in model.named_buffers():
-            if name.endswith("expert_bias"):
+            if name.endswith(("expert_bias", "e_score_correction_bias")):
                 buffer.normal_()
         for parameter in model.parameters():
             if parameter.ndim == 1:  # norms are initialized to ones, biases to zeros

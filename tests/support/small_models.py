@@ -22,6 +22,14 @@ EXPERTS = {"num_experts": 3, "num_experts_per_tok": 2}
 ONE = {"moe_intermediate_size": 6, "mlp_only_layers": [0]}  # one of two layers with experts
 DELTA = {"head_dim": 8, "layer_types": ["linear_attention", "full_attention"], "linear_num_key_heads": 1}
 DELTA |= {"linear_num_value_heads": 2, "linear_key_head_dim": 4, "linear_value_head_dim": 6}
+LATENTS = {
+    "num_key_value_heads": None,
+    "kv_lora_rank": 6,
+    "qk_nope_head_dim": 4,
+    "qk_rope_head_dim": 2,
+    "v_head_dim": 3,
+}
+LATENTS |= EXPERTS | {"moe_intermediate_size": 6, "n_shared_experts": 1, "first_k_dense_replace": 1}
 MAMBA = {"vocab_size": 20, "hidden_size": 8, "state_size": 4, "num_hidden_layers": 2, "eos_token_id": [2]}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
@@ -66,6 +74,8 @@ ENTRIES: dict[str, dict[str, Any]] = {
     | {"model_type": "qwen3_5_moe_text", "shared_expert_intermediate_size": 6, "moe_intermediate_size": 6},
     "Mamba": MAMBA | {"model_type": "mamba", "time_step_rank": 3},
     "Mamba2": MAMBA | {"model_type": "mamba2", "num_heads": 4, "head_dim": 4, "n_groups": 2},
+    "DeepseekV2": DECODER | LATENTS | {"model_type": "deepseek_v2"},
+    "DeepseekV3": DECODER | LATENTS | {"model_type": "deepseek_v3", "q_lora_rank": 5, "n_group": 1, "topk_group": 1},
     "Phi3": DECODER | {"model_type": "phi3"},
     "Gemma": DECODER | {"model_type": "gemma", "head_dim": 4},
     "Gemma2": DECODER | {"model_type": "gemma2", "head_dim": 4},

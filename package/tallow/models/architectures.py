@@ -64,6 +64,8 @@ MODEL_TYPES = {
     "cohere": "CohereForCausalLM",
     "cohere2": "Cohere2ForCausalLM",
     "deberta-v2": "DebertaV2Model",
+    "deepseek_v2": "DeepseekV2ForCausalLM",
+    "deepseek_v3": "DeepseekV3ForCausalLM",
     "dinov2": "Dinov2Model",
     "distilbert": "DistilBertModel",
     "electra": "ElectraModel",

@@ -18,7 +18,7 @@ from tallow.fused.explanation import LayerReport, explanation
 from tallow.fused.steps import MOST_ROWS, DecodeStep
 from tallow.generation import LogitsProcessor, PromptCache, Sample
 from tallow.kernels.fallback import check_fallback
-from tallow.models.decoders.decoder import DERIVED, OTHER_PARTS, DecoderHead
+from tallow.models.decoders.decoder import DecoderHead
 from tallow.models.foreign_names import refuses_foreign
 from tallow.models.pretrained import tied_logits
 from tallow.models.text_generation import TextGeneration
@@ -93,7 +93,7 @@ class CausalLM(TextGeneration, DecoderHead):
         return {"lm_head.weight": f"{table}.weight"}
 
     def is_superfluous(self, name: str) -> bool:
-        return name.startswith(OTHER_PARTS) or name.endswith(DERIVED)
+        return self.config.is_of_others(name)
 
     def hidden(self, tokens_BT: Tensor, cache: KVCache | None) -> Tensor:
         """Return the head's input (B, T, D). With a cache, the tokens follow those in it, and are appended to it."""

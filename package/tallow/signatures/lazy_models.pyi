@@ -45,6 +45,12 @@ from tallow.models.encoders.deberta_v2 import DebertaV2ForSequenceClassification
 from tallow.models.encoders.deberta_v2 import DebertaV2PretrainedModel as _DebertaV2PretrainedModel
 from tallow.models.encoders.deberta_v2 import DebertaV2ForSequenceClassification as DebertaV2ForSequenceClassification
 from tallow.models.encoders.deberta_v2 import DebertaV2Model as DebertaV2Model
+from tallow.models.decoders.deepseek import DeepseekV2 as DeepseekV2
+from tallow.models.decoders.deepseek import DeepseekV2Config as DeepseekV2Config
+from tallow.models.decoders.deepseek import DeepseekV2Model as DeepseekV2Model
+from tallow.models.decoders.deepseek import DeepseekV3 as DeepseekV3
+from tallow.models.decoders.deepseek import DeepseekV3Config as DeepseekV3Config
+from tallow.models.decoders.deepseek import DeepseekV3Model as DeepseekV3Model
 from tallow.models.vision.dinov2 import Dinov2Config as Dinov2Config
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification as Dinov2ForImageClassification
 from tallow.models.vision.dinov2 import Dinov2Model as Dinov2Model
@@ -276,6 +282,7 @@ from tallow.models.encoders import bert as bert
 from tallow.models.vision import clip as clip
 from tallow.models.decoders import cohere as cohere
 from tallow.models.encoders import deberta_v2 as deberta_v2
+from tallow.models.decoders import deepseek as deepseek
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
@@ -356,6 +363,9 @@ class BertForMultipleChoice(_BertForSequenceClassification): ...
 class DebertaV2ForMultipleChoice(_DebertaV2ForSequenceClassification): ...
 class DebertaV2ForQuestionAnswering(_DebertaV2PretrainedModel): ...
 class DebertaV2ForTokenClassification(_DebertaV2PretrainedModel): ...
+class DeepseekV2ForSequenceClassification(_DecoderForSequenceClassification): ...
+class DeepseekV3ForSequenceClassification(_DecoderForSequenceClassification): ...
+class DeepseekV3ForTokenClassification(_DecoderForTokenClassification): ...
 class DistilBertForMultipleChoice(_DistilBertForSequenceClassification): ...
 class ElectraForQuestionAnswering(_ElectraPretrainedModel): ...
 class ElectraForTokenClassification(_ElectraPretrainedModel): ...
@@ -515,6 +525,15 @@ __all__ = [
     "DebertaV2ForSequenceClassification",
     "DebertaV2ForTokenClassification",
     "DebertaV2Model",
+    "DeepseekV2",
+    "DeepseekV2Config",
+    "DeepseekV2ForSequenceClassification",
+    "DeepseekV2Model",
+    "DeepseekV3",
+    "DeepseekV3Config",
+    "DeepseekV3ForSequenceClassification",
+    "DeepseekV3ForTokenClassification",
+    "DeepseekV3Model",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -844,6 +863,7 @@ __all__ = [
     "clip",
     "cohere",
     "deberta_v2",
+    "deepseek",
     "derived_heads",
     "dinov2",
     "distilbert",

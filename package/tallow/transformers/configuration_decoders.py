@@ -13,6 +13,8 @@ DECODERS: dict[str, str] = {
     "arcee": "ArceeConfig",
     "cohere": "CohereConfig",
     "cohere2": "Cohere2Config",
+    "deepseek_v2": "DeepseekV2Config",
+    "deepseek_v3": "DeepseekV3Config",
     "ernie4_5": "Ernie4_5Config",
     "exaone4": "Exaone4Config",
     "gemma4_text": "Gemma4TextConfig",
@@ -48,6 +50,10 @@ def changed(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 # fmt: off
+_LATENTS = {
+    "kv_lora_rank": 512, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+    "head_dim": None, "qk_head_dim": None, "output_router_logits": False,
+}
 # The settings of Llama that a model does not have, and its own.
 _CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "arcee": ("pretraining_tp", {
@@ -67,6 +73,19 @@ _CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
         "num_hidden_layers": 40, "num_attention_heads": 64, "num_key_value_heads": 64,
         "max_position_embeddings": 8192, "layer_norm_eps": 1e-05, "pad_token_id": 0, "bos_token_id": 5,
         "eos_token_id": 255001, "tie_word_embeddings": True, "sliding_window": 4096, "head_dim": 128,
+    }),
+    "deepseek_v2": ("", _LATENTS | {
+        "vocab_size": 102400, "first_k_dense_replace": 0, "n_group": None, "n_routed_experts": 64,
+        "n_shared_experts": 2, "routed_scaling_factor": 1.0, "topk_group": None, "topk_method": "greedy",
+        "norm_topk_prob": False, "num_experts_per_tok": None, "moe_intermediate_size": 1407,
+    }),
+    "deepseek_v3": ("mlp_bias", _LATENTS | {
+        "vocab_size": 129280, "hidden_size": 7168, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+        "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128, "n_shared_experts": 1,
+        "n_routed_experts": 256, "routed_scaling_factor": 2.5, "n_group": 8, "topk_group": 4,
+        "num_experts_per_tok": 8, "first_k_dense_replace": 3, "norm_topk_prob": True,
+        "max_position_embeddings": 4096, "bos_token_id": 0, "eos_token_id": 1, "rope_interleave": True,
+        "num_nextn_predict_layers": 1,
     }),
     "ernie4_5": ("pretraining_tp attention_bias attention_dropout mlp_bias", {
         "vocab_size": 103424, "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 18,

@@ -395,6 +395,12 @@ _SETTINGS |= changed(_SETTINGS["llama"])
 
 # Names under which other models keep the same size.
 _ALIASES: dict[str, dict[str, str]] = {
+    "deepseek_v2": {
+        "num_experts": "n_routed_experts",
+    },
+    "deepseek_v3": {
+        "num_local_experts": "n_routed_experts", "num_mtp_layers": "num_nextn_predict_layers",
+    },
     "distilbert": {
         "hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers",
     },

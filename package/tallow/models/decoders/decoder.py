@@ -5,6 +5,7 @@ Letters: B batch, T positions, D width.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ HEADS = ("lm_head.", "score.", "classifier.", "qa_outputs.")
 OTHER_PARTS = ("mtp.", "model.visual.")  # heads that predict further tokens, and encoders of images
 # Old versions saved these, although they follow from the config: rotary angles, and the masks of GPT-2.
 DERIVED = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
+_LAYER = re.compile(r"(?:.*\.)?layers\.(\d+)\.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,19 @@ class DecoderConfig(Config):
         return False
 
     @property
+    def further_layers(self) -> int:
+        """The number of layers in a checkpoint after those of the model, which predict further tokens."""
+        return 0
+
+    def is_of_others(self, name: str) -> bool:
+        """Return whether a tensor of a checkpoint is of a part that predicts further tokens, or of another that a model
+        for texts does not have."""
+        found = _LAYER.match(name) if self.further_layers else None
+        first: int = getattr(self, "num_hidden_layers", 0)
+        is_further = found is not None and first <= int(found[1]) < first + self.further_layers
+        return is_further or name.startswith(OTHER_PARTS) or name.endswith(DERIVED)
+
+    @property
     def layer_shapes(self) -> Sequence[LayerShape] | None:
         """The sizes of each part of a cache: of keys and values, or of states. None means that all layers have keys and
         values of the same sizes."""
@@ -70,7 +85,7 @@ class DecoderModule(PretrainedModel):
     """The base of decoders with and without heads."""
 
     def is_superfluous(self, name: str) -> bool:
-        return name.startswith((*HEADS, *OTHER_PARTS)) or name.endswith(DERIVED)
+        return name.startswith(HEADS) or self.config.is_of_others(name)
 
 
 class DecoderModel(DecoderModule):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tallow.models.gguf.names import (
     EXPERT_FIELDS,
+    EXPERT_WIDTH,
     HEAD_NORMS,
     LLAMA_FIELDS,
     LLAMA_INNER,
@@ -192,4 +194,38 @@ DECODER_NAMES["Gemma4"] = llama_names(
         "final_logit_softcapping": "final_logit_softcapping",
     },
     parameters={"layer_scalar": "layer_output_scale.weight"},
+)
+DECODER_NAMES["DeepseekV2"] = llama_names(
+    "deepseek2",
+    {
+        **_NORMS,
+        "self_attn.q_proj": "attn_q",
+        "self_attn.q_a_proj": "attn_q_a",
+        "self_attn.q_a_layernorm": "attn_q_a_norm",
+        "self_attn.q_b_proj": "attn_q_b",
+        "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa",
+        "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+        "self_attn.kv_b_proj": "attn_kv_b",
+        "self_attn.o_proj": "attn_output",
+        **_GATED,
+        **_EXPERTS,
+        "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
+        "mlp.shared_experts.up_proj": "ffn_up_shexp",
+        "mlp.shared_experts.down_proj": "ffn_down_shexp",
+    },
+    fields=_without(_WINDOWLESS, "head_dim", "num_key_value_heads")
+    | EXPERT_FIELDS
+    | EXPERT_WIDTH
+    | {
+        "q_lora_rank": "attention.q_lora_rank",
+        "kv_lora_rank": "attention.kv_lora_rank",
+        "qk_rope_head_dim": "rope.dimension_count",
+        "n_shared_experts": "expert_shared_count",
+        "first_k_dense_replace": "leading_dense_block_count",
+        "n_group": "expert_group_count",
+        "topk_group": "expert_group_used_count",
+    },
+)
+DECODER_NAMES["DeepseekV3"] = replace(
+    DECODER_NAMES["DeepseekV2"], parameters={"mlp.gate.e_score_correction_bias": "exp_probs_b.bias"}
 )

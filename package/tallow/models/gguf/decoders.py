@@ -11,8 +11,10 @@ from typing import Any
 
 from tallow.errors import CheckpointError
 from tallow.models.gguf.decoder_names import DECODER_NAMES
+from tallow.models.gguf.latents import LatentsFile
 from tallow.models.gguf.metadata import (
     HEAD,
+    YARN_LOGARITHM,
     Design,
     Metadata,
     decoder_settings,
@@ -22,6 +24,7 @@ from tallow.models.gguf.metadata import (
 )
 
 PATTERN = "attention.sliding_window_pattern"
+DEEPSEEK = {None: "DeepseekV2", 1: "DeepseekV2", 2: "DeepseekV3"}  # by `expert_gating_func`: softmax or sigmoid
 
 
 def _read(metadata: Metadata, model: str, *, is_partial: bool = False, **more: Any) -> Design:
@@ -41,6 +44,46 @@ def _interleaved(metadata: Metadata, model: str, *, is_partial: bool = False, **
 
 def _cohere2(metadata: Metadata) -> Design:
     return _interleaved(metadata, "Cohere2", head_dim=None)
+
+
+def _deepseek2(metadata: Metadata) -> Design:
+    """DeepSeek V2 or V3. Widths of heads are those of latents in files that divide the layer of keys and values."""
+    metadata.require("expert_gating_func", tuple(filter(None, DEEPSEEK)))
+    model = DEEPSEEK[metadata.get("expert_gating_func")]
+    names = DECODER_NAMES[model]
+    settings = decoder_settings(metadata, names)
+    heads, rotated = settings["num_attention_heads"], settings["qk_rope_head_dim"]
+    metadata.require("attention.head_count_kv", (1, heads))
+    keys, values = (
+        metadata.get(f"attention.{part}_length_mla") or metadata.get(f"attention.{part}_length")
+        for part in ("key", "value")
+    )
+    for part in ("key", "value"):
+        metadata.get(f"attention.{part}_length")
+    scaling = rope_scaling(metadata)
+    if scaling is not None and scaling.get("rope_type") == "yarn" and "mscale" not in scaling:
+        raise CheckpointError(
+            f"{metadata.file.name} has no deepseek2.{YARN_LOGARITHM}", hint="convert the model again with llama.cpp"
+        )
+    further = metadata.get("nextn_predict_layers") or 0
+    if type(settings["num_hidden_layers"]) is type(further) is int:
+        settings["num_hidden_layers"] -= further
+    settings |= {
+        "num_key_value_heads": heads,
+        "qk_nope_head_dim": keys - rotated if type(keys) is type(rotated) is int else None,
+        "v_head_dim": values,
+        "first_k_dense_replace": settings["first_k_dense_replace"] or 0,
+        "norm_topk_prob": bool(metadata.get("expert_weights_norm")),
+        "routed_scaling_factor": metadata.get("expert_weights_scale") or 1.0,
+        "n_group": settings["n_group"] or 1,
+        "topk_group": settings["topk_group"] or settings["n_group"] or 1,
+        "attention_bias": any(name.endswith(".attn_kv_a_mqa.bias") for name in metadata.file),
+        "rope_scaling": scaling,
+    }
+    if model == "DeepseekV2":
+        settings["topk_method"] = "group_limited_greedy" if settings["n_group"] != 1 else "greedy"
+    config = metadata.config(model, settings)
+    return Design(model, names, config, further=further, file=LatentsFile(metadata.file))
 
 
 def _ernie(metadata: Metadata) -> Design:
@@ -174,6 +217,7 @@ READERS: dict[str, Callable[[Metadata], Design]] = {
     "arcee": partial(_read, model="Arcee"),
     "cohere2": _cohere2,
     "command-r": partial(_interleaved, model="Cohere", head_dim=None),
+    "deepseek2": _deepseek2,
     "ernie4_5": _ernie,
     "exaone4": _exaone4,
     "gemma4": _gemma4,

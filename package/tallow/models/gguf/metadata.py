@@ -27,6 +27,8 @@ from tallow.nn.rope_scaling import ORIGINAL
 from tallow.text.gguf_tokenizer import end_ids
 
 YARN_LOGARITHM = "rope.scaling.yarn_log_multiplier"
+# By architecture: what a file has in that entry for an mscale of 1. Other architectures have no such entry.
+LOGARITHMS = {"mistral3": 1.0, "deepseek2": 0.1}
 EMBEDDING, HEAD = "token_embd.weight", "output.weight"
 # Entries that repeat others or the tensors, that the sentence encoder reads, or that describe the training.
 UNREAD = {"vocab_size", "pooling_type", "token_type_count", "tensor_data_layout", "rope.scaling.finetuned"}
@@ -40,6 +42,7 @@ class Design:
         model: the name of its class in tallow.models.
         parts: options of its constructor.
         further: the number of layers after those of the model, which predict further tokens and are left out.
+        file: the file with its tensors as the model has them; None means as they are.
     """
 
     model: str
@@ -47,6 +50,7 @@ class Design:
     config: Any
     parts: Mapping[str, bool] = field(default_factory=dict)
     further: int = 0
+    file: GGUF | None = None
 
 
 def vocabulary_size(file: GGUF) -> int:
@@ -186,13 +190,14 @@ def rope_scaling(metadata: Metadata) -> Mapping[str, Any] | None:
     if kind == "linear":
         return {"rope_type": "linear", "factor": metadata.get("rope.scaling.factor")}
     if kind == "yarn":
-        logarithm = metadata.get(YARN_LOGARITHM) if metadata.architecture == "mistral3" else None
+        unit = LOGARITHMS.get(metadata.architecture)
+        logarithm = None if unit is None else metadata.get(YARN_LOGARITHM)
         for key, default in YARN_ASSUMED.items():
             metadata.require(f"rope.scaling.{key}", (default,) if logarithm is None else (default, logarithm))
         betas = {name: metadata.get(key) for name, key in YARN_BETAS.items()}
         given = {name: value for name, value in betas.items() if value is not None}
-        if logarithm is not None:
-            given |= {"mscale": logarithm, "mscale_all_dim": logarithm}
+        if unit is not None and isinstance(logarithm, float):
+            given |= dict.fromkeys(("mscale", "mscale_all_dim"), logarithm / unit)
         return {"rope_type": "yarn", "factor": metadata.get("rope.scaling.factor"), ORIGINAL: original, **given}
     if kind != "none":
         raise CheckpointError(f"{file.name}: unsupported rotary scaling {kind!r:.80}; tallow reads 'linear' and 'yarn'")

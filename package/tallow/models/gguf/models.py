@@ -59,6 +59,7 @@ def load(
     """
     file = source if isinstance(source, GGUF) else GGUF(source)
     design = design_of(file)
+    file = file if design.file is None else design.file
     _check_layers(file, design)
     tensors = [name for name in file if not _is_further(name, design)]
     names = [own for name in tensors if (own := design.names.from_gguf(name)) is not None]

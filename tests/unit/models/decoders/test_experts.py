@@ -21,7 +21,7 @@ from tallow.models.decoders.llama_formats import save_hugging_face
 from tallow.models.gguf.export import model_targets
 from tallow.nn.block_layers import BlockLinear
 
-SPARSE = ("Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe", "Qwen3Next", "Qwen3_5Moe")
+SPARSE = ("DeepseekV2", "DeepseekV3", "Lfm2Moe", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe", "Qwen3Next", "Qwen3_5Moe")
 SIZES = {"vocab_size": 40, "hidden_size": 32, "num_attention_heads": 4}
 
 
@@ -120,6 +120,7 @@ def test_experts_are_quantised_and_routers_are_not(name: str) -> None:
     config = getattr(models, name).config_class
     widths = {field.name: 32 for field in fields(config) if field.name.endswith("intermediate_size")}
     values = {"linear_num_value_heads": 4, "linear_value_head_dim": 8} if "linear_key_head_dim" in ENTRIES[name] else {}
+    values |= {"q_lora_rank": 32, "v_head_dim": 8, "qk_rope_head_dim": 8} if "kv_lora_rank" in ENTRIES[name] else {}
     model = model_of(name, **SIZES, **widths, **values, head_dim=8)
     expected = output(model)
     model.quantize("q8_0")

@@ -171,7 +171,7 @@ class TextModel:
 
     @property
     def has_channels(self) -> bool:
-        """Whether answers have channels, as those of gpt-oss."""
+        """True if answers have channels, as those of gpt-oss."""
         return {CHANNEL, MESSAGE} <= {*self.marks.values()}
 
     def prompt_pieces(self, tokens: Sequence[int]) -> list[str]:

@@ -108,7 +108,8 @@ class TrainerCheckpoints:
         renamed = {"finetuned_from": "base_model", "dataset": "datasets", "dataset_tags": "datasets"}
         header = {renamed.get(name, name): value for name, value in kwargs.items() if value is not None}
         lines = ["---", *(f"{name}: {json.dumps(value)}" for name, value in header.items()), "---", ""]
-        last = next((entry for entry in reversed(self.state.log_history) if "eval_loss" in entry), {})
+        evaluations: list[Mapping[str, float]] = [entry for entry in self.state.log_history if "eval_loss" in entry]
+        last = evaluations[-1] if evaluations else {}
         results = [f"- {name}: {_readable(name, value)}" for name, value in last.items()]
         text = [*lines, f"# {model_name or folder.name}", "", *results]
         (folder / "README.md").write_text("\n".join(text) + "\n", encoding="utf-8")

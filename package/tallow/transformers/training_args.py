@@ -386,8 +386,8 @@ class TrainingArguments(metaclass=_Renames):
         return get_verbosity() if name == "passive" else int(python_logging.getLevelName(str(name).upper()))
 
     def __getattr__(self, name: str) -> Any:
-        if RENAMED.get(name):
-            return getattr(self, RENAMED[name])
+        if renamed := RENAMED.get(name):
+            return getattr(self, renamed)
         if name in type(self).neutral:
             value = type(self).neutral[name][-1]
             return int(value) if str(value).lstrip("-").isdigit() else value

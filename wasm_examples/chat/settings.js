@@ -6,7 +6,7 @@ import { Problem } from "../../web/worker/protocol.js";
 
 /** @import { Field } from "../../web/page/share.js" */
 /** @typedef {{ type: string, function: Record<string, unknown> }} Tool  as in OpenAI's API */
-/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean, tools: boolean, functions: Tool[] }} Options */
+/** @typedef {{ temperature: number, top_p: number, seed: number, max_tokens: number, context: number, schema: string | null, thinks: boolean, tools: boolean, functions?: Tool[] }} Options  functions are a server's alone */
 
 const KEY = "tallow-chat-settings";
 const NAMES = ["temperature", "top-p", "max-tokens", "seed", "context", "json", "schema", "thinks", "tools", "functions"];
@@ -86,7 +86,7 @@ export class Settings {
       schema: isJson ? schema.value : null,
       thinks: isChecked(thinks),
       tools: isChecked(tools),
-      functions: functions && this.#knowsTools && !isJson ? readFunctions(/** @type {HTMLTextAreaElement} */ (functions)) : [],
+      ...(functions && this.#knowsTools && !isJson ? { functions: readFunctions(/** @type {HTMLTextAreaElement} */ (functions)) } : {}),
     };
   }
 

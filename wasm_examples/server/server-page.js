@@ -13,7 +13,7 @@ import { asMessages } from "../chat/export.js";
  * An entry of /v1/models. Those that write texts have a context, and say whether they have a chat template.
  * @typedef {{ id: string, max_model_len?: number, capabilities?: string[] }} Card
  * The fields of a request, as the settings of the page have them.
- * @typedef {{ messages: Turn[], temperature: number, top_p: number, seed: number, max_tokens: number, schema: string | null, thinks: boolean, functions: Tool[] }} Options
+ * @typedef {{ messages: Turn[], temperature: number, top_p: number, seed: number, max_tokens: number, schema: string | null, thinks: boolean, functions?: Tool[] }} Options
  * @typedef {{ prompt_tokens: number, completion_tokens: number, prompt_tokens_details?: { cached_tokens: number } }} Usage
  */
 
@@ -149,7 +149,7 @@ function describe({ id, max_model_len: context = Infinity, capabilities = [] }) 
  * The path and the body of a request. A model without a chat template continues the conversation as plain text, as in the tab.
  * @param {Model} model @param {Options} options @returns {[string, Record<string, unknown>]}
  */
-function requestOf({ name, chats, thinks: canThink }, { messages, temperature, top_p, seed, max_tokens, schema, thinks, functions }) {
+function requestOf({ name, chats, thinks: canThink }, { messages, temperature, top_p, seed, max_tokens, schema, thinks, functions = [] }) {
   const format = schema?.trim() ? { type: "json_schema", json_schema: { name: "answer", schema: JSON.parse(schema) } } : { type: "json_object" };
   const body = {
     model: name,

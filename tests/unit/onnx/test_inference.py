@@ -386,3 +386,32 @@ def test_branches_that_are_known_are_taken() -> None:
         y, squares = model(x)
     np.testing.assert_array_equal(y.numpy(), -x.numpy())
     assert squares.tolist() == [4, 9]
+
+
+RESULTS: dict[str, Any] = {
+    "a size": ([call("Shape", "x", "s"), call("Gather", "s i", "y")], {"i": [1]}),
+    "all of a slice": ([call("Slice", "x a b", "y")], {"a": [0], "b": [2**63 - 1]}),
+    "a pad of nothing": ([call("Pad", "x n", "y")], {"n": [0, 0, 0, 0]}),
+    "of weights": (
+        [call("Neg", "w", "y"), call("MatMul", "x w", "z"), call("Add", "z y", "p")],
+        {"w": [[1.0] * 3] * 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_no_constants_and_no_inputs(name: str) -> None:
+    nodes, weights = RESULTS[name]
+    outputs = ("y", "p") if nodes[-1].output == ["p"] else ("y",)
+    model, x = tl.onnx.load(file_of_nodes(nodes, [typed("x", "n", 3)], weights, outputs)), tl.ones(3, 3)
+
+    def first(x: tl.Tensor) -> tl.Tensor:
+        results = model(x)
+        return results[0] if isinstance(results, tuple) else results
+
+    with tl.no_grad():
+        y = first(x)
+        assert y is not x
+        before = y.tolist()
+        y += 5
+        assert first(tl.ones(3, 3)).tolist() == before

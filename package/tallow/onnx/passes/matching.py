@@ -188,6 +188,11 @@ def dtype_of(value: Any) -> Any:
     return known_dtype(value.meta.get("example")) if isinstance(value, Node) else None
 
 
+def is_result(node: Node) -> bool:
+    """Return whether the graph returns what a node makes, which a program may then change in place."""
+    return any(user.op == "output" for user in node.users)
+
+
 def is_last_dim(dims: Any, of: Any) -> bool:
     """Return whether the dims of a reduction are the last one alone."""
     dims = tuple(dims) if isinstance(dims, list | tuple) else (dims,)

@@ -13,7 +13,7 @@ from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.onnx.operators.control_flow import Body, if_, outputs_of
 from tallow.onnx.operators.shape import size
-from tallow.onnx.passes.matching import name_of
+from tallow.onnx.passes.matching import is_result, name_of
 from tallow.onnx.quick.constants import Constants
 
 
@@ -35,7 +35,7 @@ def taken(branch: Body, outputs: int, *captured: Any) -> Any:
 def choices(graph: Graph, constants: Constants) -> None:
     """Simplify nodes one by one."""
     for node in graph.nodes:
-        if name_of(node) == "getitem" and _is_whole(node.args[1]):
+        if name_of(node) == "getitem" and _is_whole(node.args[1]) and not is_result(node):
             node.replace_all_uses_with(node.args[0])
         elif node.op == "call_function" and node.target is tl.tensor and node.kwargs == {"dtype": tl.int64}:
             if len(node.args) == 1 and (isinstance(node.args[0], int | tuple | list) or _is_shape(node.args[0])):

@@ -9,7 +9,7 @@ from tallow.core.tensor import Tensor
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node, map_arg
 from tallow.onnx.examples import FAILURES
-from tallow.onnx.passes.matching import name_of
+from tallow.onnx.passes.matching import is_result, name_of
 from tallow.onnx.passes.weights import RANDOM
 from tallow.onnx.quick.constants import Constants
 
@@ -17,7 +17,10 @@ SMALL = 1 << 12  # elements that any constant may have; a larger one as many as 
 
 
 def folding(graph: Graph, constants: Constants) -> None:
-    """Replace calls whose operands are tensors of the module, or folded themselves, by constants."""
+    """Replace calls whose operands are tensors of the module, or folded themselves, by constants.
+
+    Results of the graph stay calls: a program may change them in place, and the next call makes them anew.
+    """
     for node in graph.nodes:
         held = {each: constants.tensor(each) for each in node.all_input_nodes}
         if not name_of(node) or any(tensor is None for tensor in held.values()) or _is_kept(node):
@@ -40,7 +43,7 @@ def folding(graph: Graph, constants: Constants) -> None:
 
 
 def _is_kept(node: Node) -> bool:
-    return node.is_impure() or any(word in name_of(node) for word in RANDOM)
+    return is_result(node) or node.is_impure() or any(word in name_of(node) for word in RANDOM)
 
 
 def _value(node: Node, values: dict[Node, Any]) -> Any:

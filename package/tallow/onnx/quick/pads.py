@@ -9,14 +9,15 @@ from tallow.fx.node import Node
 from tallow.nn import functional as F
 from tallow.onnx.operators import shape
 from tallow.onnx.operators.windows import last_dim_first
+from tallow.onnx.passes.matching import is_result
 from tallow.onnx.quick.constants import Constants
 
 
 def pads(graph: Graph, constants: Constants) -> None:
-    """Remove each pad of zero elements."""
+    """Remove each pad of zero elements, except for one that is a result, which is no input."""
     for node in graph.nodes:
         amounts = amounts_of(node, constants)
-        if amounts is not None and not any(amounts[0]):
+        if amounts is not None and not any(amounts[0]) and not is_result(node):
             node.replace_all_uses_with(node.args[0])
     graph.eliminate_dead_code()
 

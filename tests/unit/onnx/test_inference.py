@@ -415,3 +415,16 @@ def test_results_are_no_constants_and_no_inputs(name: str) -> None:
         before = y.tolist()
         y += 5
         assert first(tl.ones(3, 3)).tolist() == before
+
+
+@pytest.mark.parametrize("name", ["Conv", "Gemm"])
+def test_a_small_bias_of_codes_is_added_to_floats_as_it_is(name: str) -> None:
+    codes = [call("QuantizeLinear", "x s z", "q"), call("DequantizeLinear", "q s z", "d")]
+    nodes = [*codes, call("DequantizeLinear", "w s wz", "dw", axis=0), call(name, "d dw b", "y")]
+    sizes = (1, 2, 1, 1) if name == "Conv" else (1, 2)
+    weights = {"s": tl.tensor(0.1), "z": tl.tensor(7, dtype=tl.uint8), "wz": tl.tensor(0, dtype=tl.int8)}
+    weights |= {"w": tl.ones(2, *sizes[1:], dtype=tl.int8), "b": tl.tensor([0.004, -0.003])}  # less than half a step
+    model, x = loaded(nodes, [typed("x", *sizes)], weights), tl.ones(sizes)
+    assert calls(model, x)["integer_layer"] == 1
+    with tl.no_grad():
+        np.testing.assert_allclose(model(x).numpy().ravel(), [0.204, 0.197], rtol=1e-5)

@@ -3,8 +3,8 @@ QuantizeLinear, QLinearConv, QLinearMatMul and ConvInteger.
 
     y = act((codes - zero) @ (weights - zeros) + bias) · scale · weight_scale,    in floats, or in codes again
 
-The sums are exact. As in onnxruntime, a bias counts in steps of scale · weight_scale, and codes are rounded from the
-sums times one factor in float32.
+The sums are exact. As in onnxruntime, a bias of a result in codes counts in steps of scale · weight_scale, and codes
+are rounded from the sums times one factor in float32; to a result in floats, a bias is added as it is.
 """
 
 from __future__ import annotations
@@ -271,11 +271,14 @@ def _call(
     steps = np.zeros(outputs) if bias[0] is None else np.rint(bias[0] / step)
     if steps.shape != (outputs,) or not np.abs(steps).max(initial=0) <= MOST - _largest(weights.codes):
         return None
+    shift: Array | None = None
+    if follows.scale is None and bias[0] is not None:
+        steps, shift = np.zeros(outputs), np.array(np.broadcast_to(bias[0], (outputs,)), np.float32)
     whole = steps.astype(np.int32)
     block = _block(weights.codes, whole, settings) if settings else IntegerMatrix(weights.codes.T, whole)
     out = 1.0 if follows.scale is None else follows.scale.scale
     factor = np.broadcast_to(np.float32(scale.scale) * weights.scales / np.float32(out), (outputs,))
-    layer = CodesLayer(block, scale.zero, np.ascontiguousarray(factor, np.float32), follows)
+    layer = CodesLayer(block, scale.zero, np.ascontiguousarray(factor, np.float32), follows, shift)
     layer.is_line = bool(settings) and weights.codes.ndim == 3
     return follows.last, layer, (codes,)
 

@@ -21,6 +21,7 @@ from tallow.compat.torch.overrides import TorchFunctionMode
 from tallow.errors import DeviceError, ShapeError
 from tallow.nn import functional as F
 from tallow.onnx.protobuf import AttributeProto, GraphProto, NodeProto, ValueInfoProto
+from tallow.onnx.quick.images import ImageMaxPool
 
 pytestmark = pytest.mark.cpu("the quick form is that of the CPU")
 CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
@@ -415,6 +416,12 @@ def test_results_are_no_constants_and_no_inputs(name: str) -> None:
         before = y.tolist()
         y += 5
         assert first(tl.ones(3, 3)).tolist() == before
+
+
+def test_codes_of_windows_that_lie_between_pads_are_the_least() -> None:
+    pool = ImageMaxPool((2, 2), (1, 1), (1, 1), (1, 1), (2, 2))
+    for dtype, least in ((tl.int8, -128), (tl.uint8, 0)):
+        assert pool(tl.full((1, 1, 1, 1), 3, dtype=dtype)).tolist() == [[[[least]]]]
 
 
 @pytest.mark.parametrize("name", ["Conv", "Gemm"])

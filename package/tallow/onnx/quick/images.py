@@ -69,7 +69,8 @@ class ImageMaxPool:
         if x.array.dtype.itemsize > 1:
             return wrap(run("image_max_pool", x.array, *self.settings, out))
         floats = run("image_max_pool", x.array.astype(np.float32), *self.settings, out)  # codes, which float32 holds
-        return wrap(floats.astype(x.array.dtype))
+        least = np.float32(np.iinfo(x.array.dtype).min)  # of windows whose elements are all pads, between which x lies
+        return wrap(np.maximum(floats, least).astype(x.array.dtype))
 
 
 class _Convolution:

@@ -201,3 +201,19 @@ def test_parts_of_regions_are_bounded(parts: list[int]) -> None:
     node = call("MaxRoiPool", "x r", "y", pooled_shape=parts)
     with pytest.raises(ArgumentError, match="too many parts"):
         run([node], tl.ones(1, 1, 9, 9), r=tl.zeros(1, 5))
+
+
+@pytest.mark.parametrize("name", ["MaxPool", "AveragePool", "LpPool"])
+def test_pads_of_all_channels_are_bounded(name: str) -> None:
+    node = call(name, "x", "y", kernel_shape=[600, 600], pads=[300, 300, 299, 299])
+    with pytest.raises(ShapeError, match="pads make"):
+        loaded([node], [typed("x", 1, 1000, 1, 1)], {})(tl.ones(1, 1000, 1, 1))
+
+
+@pytest.mark.parametrize("size", [None, [1, 1, 1 << 16, 1 << 16]])
+def test_results_of_unpooling_are_bounded(size: list[int] | None) -> None:
+    strides = [1 << 16, 1 << 16] if size is None else [1, 1]
+    node = call("MaxUnpool", "x i" if size is None else "x i s", "y", kernel_shape=[1, 1], strides=strides)
+    weights = {"i": tl.zeros(1, 1, 2, 2, dtype=tl.int64)} | ({} if size is None else {"s": tl.tensor(size)})
+    with pytest.raises(ShapeError, match="MaxUnpool"):
+        run([node], tl.ones(1, 1, 2, 2), **weights)

@@ -217,3 +217,14 @@ def test_results_of_unpooling_are_bounded(size: list[int] | None) -> None:
     weights = {"i": tl.zeros(1, 1, 2, 2, dtype=tl.int64)} | ({} if size is None else {"s": tl.tensor(size)})
     with pytest.raises(ShapeError, match="MaxUnpool"):
         run([node], tl.ones(1, 1, 2, 2), **weights)
+
+
+@pytest.mark.parametrize("attributes", [{"ceil_mode": 1, "strides": [2, 2]}, {"pads": [0, 0, 1, 1]}])
+def test_sums_of_halves_are_not_too_large(attributes: dict[str, Any]) -> None:
+    x = tl.full((1, 1, 6, 6), 3000.0, dtype=tl.float16)
+    found = run([call("AveragePool", "x", "y", kernel_shape=[5, 5], **attributes)], x)
+    assert found.dtype is tl.float16
+    assert found.unique().tolist() == [3000.0]
+    norms = run([call("LpPool", "x", "y", kernel_shape=[2, 2], **attributes)], x)
+    assert norms.dtype is tl.float16
+    assert float(norms.max()) == 6000.0

@@ -217,11 +217,17 @@ def average_pool(
     if windows.is_plain and all(d == 1 for d in windows.dilation) and not windows.is_large:
         pool = _AVERAGE[len(windows.kernel)]
         return pool(x, windows.kernel, windows.stride, windows.before, False, bool(count_include_pad))
-    ones = tl.ones((1, 1, *x.shape[2:]), dtype=x.dtype)
+    wide = _wide(x)
+    ones = tl.ones((1, 1, *x.shape[2:]), dtype=wide.dtype)
     ones = F.pad(ones, windows.amounts(beyond=False), value=count_include_pad)
     past = [each for more in reversed(windows.beyond) for each in (0, more)]
-    sums = windows.reduced(F.pad(x, windows.amounts()), add)
-    return sums / windows.reduced(F.pad(ones, past), add)
+    sums = windows.reduced(F.pad(wide, windows.amounts()), add)
+    return (sums / windows.reduced(F.pad(ones, past), add)).to(x.dtype)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """Return x in a dtype that holds sums of its elements: halves in float32."""
+    return x.float() if x.dtype.is_floating_point and x.dtype.itemsize < 4 else x
 
 
 @operator("LpPool", since=1, whole=True)
@@ -238,7 +244,7 @@ def lp_pool(
 ) -> Tensor:
     """Return the p-norm of each window."""
     windows = _windows(x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    return windows.reduced(F.pad(x, windows.amounts()).abs() ** p, add) ** (1 / p)
+    return (windows.reduced(F.pad(_wide(x), windows.amounts()).abs() ** p, add) ** (1 / p)).to(x.dtype)
 
 
 def _over_space(x: Tensor) -> tuple[int, ...]:

@@ -33,7 +33,8 @@ def segment_reduce(
         reduce: "sum", "mean", "prod", "max" or "min".
         lengths: the length of each segment.
         indices: refused, as in PyTorch.
-        offsets: in the place of lengths, where each segment begins, and where the last one ends.
+        offsets: in the place of lengths, which are then not read: where each segment begins, and where the last one
+            ends.
         unsafe: do not check the lengths.
         initial: what each segment starts with; a mean is divided by the length all the same.
 
@@ -46,7 +47,7 @@ def segment_reduce(
     if indices is not None:
         raise ArgumentError("segment_reduce(): indices based reduction is not supported yet", hint="use scatter_reduce")
     expect_float("segment_reduce", data.array)
-    begins = offsets if lengths is None else lengths
+    begins = lengths if offsets is None else offsets
     if begins is None:
         raise ArgumentError("segment_reduce(): Either lengths or offsets must be defined.")
     axis = normalize_dim(axis, data.ndim, "segment_reduce")
@@ -56,12 +57,12 @@ def segment_reduce(
             f"lengths or offsets of shape {tuple(begins.shape)} for data {tuple(data.shape)}"
         )
     size = data.shape[axis]
-    if lengths is not None:
-        if not unsafe and bool((lengths < 0).any()):
+    if offsets is None:
+        if not unsafe and bool((begins < 0).any()):
             raise ArgumentError("segment_reduce: lengths contains negative value!")
-        if not unsafe and bool((lengths.sum(-1) != size).any()):
+        if not unsafe and bool((begins.sum(-1) != size).any()):
             raise ArgumentError(f"segment_reduce: expected all rows of lengths along axis to sum to {size}")
-        begins = apply(pad, lengths.cumsum(-1), (1, 0), "constant", 0)
+        begins = apply(pad, begins.cumsum(-1), (1, 0), "constant", 0)
     count = begins.shape[-1] - 1
     places = arange(size, device=data.device).expand(data.shape[: axis + 1]).contiguous()
     segments = apply(searchsorted, begins.long().contiguous(), places, right=True) - 1

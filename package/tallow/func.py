@@ -121,9 +121,9 @@ class _Run(Run):
         return self.linked(lambda create_graph: rows_of(output, self.inputs, create_graph, chunk_size))
 
 
-def _check_real(name: str, arguments: Sequence[Any]) -> None:
-    if any(isinstance(x, Tensor) and x.is_complex() for x in leaves(list(arguments))):
-        raise UnsupportedError(f"{name}: Expected all inputs to be real", hint="take view_as_real(x) as the argument")
+def _check_real(name: str, what: str, values: Sequence[Any], hint: str) -> None:
+    if any(isinstance(x, Tensor) and x.is_complex() for x in leaves(list(values))):
+        raise UnsupportedError(f"{name}: Expected all {what} to be real", hint=hint)
 
 
 def _by_argument(argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[list[Any], Any]:
@@ -268,8 +268,9 @@ def jacrev(
     @wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
         chosen, call = _by_argument(argnums, args, kwargs, "jacrev")
-        _check_real("jacrev", chosen)
+        _check_real("jacrev", "inputs", chosen, "take view_as_real(x) as the argument")
         made = _Run("jacrev", func, chosen, call, has_aux)
+        _check_real("jacrev", "outputs", made.outputs, "return view_as_real(y), or use jacfwd")
 
         def of(output: Tensor) -> Any:
             parts = filled(chosen, made.jacobian(output, chunk_size))
@@ -294,7 +295,7 @@ def jacfwd(
     @wraps(func)
     def run(*args: Any, **kwargs: Any) -> Any:
         chosen, call = _by_argument(argnums, args, kwargs, "jacfwd")
-        _check_real("jacfwd", chosen)
+        _check_real("jacfwd", "inputs", chosen, "take view_as_real(x) as the argument")
         made = _Run("jacfwd", func, chosen, call, has_aux)
         push = Pushforward(made.outputs, made.inputs)
         parts = iter(made.linked(lambda create_graph: columns_of(push, create_graph)))

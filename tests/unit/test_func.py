@@ -140,3 +140,10 @@ def test_gradient_through_linearize() -> None:
     x, v = tl.tensor([1.0, -2.0]), tl.tensor([3.0, 0.5])
     gradient = tl.func.grad(lambda x: tl.func.linearize(lambda x: x**3, x)[1](v).sum())(x)
     assert gradient.tolist() == (6 * x * v).tolist()
+
+
+def test_a_jacobian_by_rows_is_of_real_results() -> None:
+    x, z = tl.tensor([1.0, 2.0]), tl.tensor([1 + 2j, 3 - 1j])
+    with pytest.raises(UnsupportedError, match="Expected all outputs to be real"):
+        jacrev(lambda x: x * z)(x)
+    assert jacfwd(lambda x: x * z)(x).diagonal().tolist() == z.tolist()

@@ -93,7 +93,7 @@ class _Core(_OpNamespace):
             return _ALIASES[name]
         for home in (core_ops, tallow, functional, Tensor):
             found = getattr(home, name, None)
-            if callable(found):
+            if callable(found) and (home is not core_ops or found.__module__ == core_ops.__name__):
                 function: Callable[..., Any] = found
                 return function
         return existing(self.name, name)

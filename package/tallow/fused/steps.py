@@ -150,6 +150,8 @@ class DecodeStep:
         total = batch * count
         if total > self.most_rows or batch != cache.batch:
             return False
+        if cache.has_states and cache.padding is not None and cache.length + count <= cache.padding.max():
+            return False  # the modules, which read what follows, keep the states of padding zeros
         if count == 1 or total <= FEW_ROWS:
             return True
         if isinstance(self._head, np.ndarray) and kernels.library.has_long_vectors():

@@ -97,6 +97,17 @@ def test_slots(kind: str) -> None:
     np.testing.assert_allclose(to_host(again_V), to_host(both[1])[-1], atol=ATOL)
 
 
+def test_padding_that_is_read_in_parts(kind: str) -> None:
+    """The modules continue what fused blocks may have read: a few tokens, of which those of a row are padding."""
+    model, tokens = make(kind), text(9, 11)
+    cache = model.new_cache(batch=2, padding=[0, 4])
+    rows = [text(13, 12), [7] * 4 + tokens]
+    model.last_logits([row[:3] for row in rows], cache)
+    cache.decoder = None
+    got = to_host(model.last_logits([row[3:] for row in rows], cache, last=9))
+    np.testing.assert_allclose(got[1], uncached_logits(model, tokens), atol=ATOL)
+
+
 def test_a_cache_returns_to_marks(kind: str) -> None:
     model, tokens = make(kind), text(40, 10)
     cache = model.new_cache(batch=2, padding=[3, 0])

@@ -310,7 +310,8 @@ def open_slots(
     if step is not None and step.most_rows > 1:
         return SharedSlots(cache, length, pages, LEAST_ROWS if batch_invariant else 1)
     if batch_invariant:
-        reason = "the model has no fused blocks" if decoder is None else decoder.reason
+        own = "layers have states, which are read one by one" if cache.has_states else "the model has no fused blocks"
+        reason = own if decoder is None else decoder.reason
         raise ArgumentError(f"batch_invariant: {reason or 'the fused blocks take one row'}", hint="leave it out")
     if step is not None and step.most_places > 1:
         # All memory at once: graphs would have to be captured again whenever it moves.

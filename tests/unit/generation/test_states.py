@@ -95,6 +95,8 @@ def test_slots(kind: str) -> None:
     slots.begin(0)
     (again_V,) = slots.read({0: second})
     np.testing.assert_allclose(to_host(again_V), to_host(both[1])[-1], atol=ATOL)
+    with pytest.raises(ArgumentError, match="batch_invariant: layers have states"):
+        open_slots(model, 2, batch_invariant=True)
 
 
 def test_padding_that_is_read_in_parts(kind: str) -> None:

@@ -226,7 +226,7 @@ class CallReader:
         calls: list[Piece] = []
         for call in given if isinstance(given, list) else [given]:
             arguments = call.get(ARGUMENTS, call.get(PARAMETERS, {})) if isinstance(call, dict) else None
-            if not isinstance(arguments, dict) or call.get("name") not in self._names:
+            if not isinstance(arguments, dict) or call.get("name") not in [*self._names]:  # it may be a list
                 return []
             calls.append(Call(call["name"], json.dumps(arguments, ensure_ascii=False)))
         self._found = bool(calls) or self._found

@@ -126,6 +126,11 @@ FOUND = {
     ),
     "FunctionGemma": ("<start_function_call>call:time{zone:<escape>é<escape>}<end_function_call>", "", 1),
     "Gemma 4, another tool": ("<|tool_call>call:other{}<tool_call|>", "", 0),
+    "a list for a name": (
+        '<tool_call>{"name": ["time"], "arguments": {}}',
+        '<tool_call>{"name": ["time"], "arguments": {}}',
+        0,
+    ),
     "Gemma 4, half": ("<|tool_call>call:time{zone:", "<|tool_call>call:time{zone:", 0),
 }
 

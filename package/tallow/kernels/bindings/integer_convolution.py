@@ -54,7 +54,7 @@ def integer_convolution(
     factor, shift = (None if each is None else contiguous(each) for each in (factor, shift))
     sizes = shape_of(x.shape, block.floats, out)
     work = y.size * math.prod(block.weight.shape[1:]) / TOGETHER
-    arrays = (y, image, packed.weight, packed.start(zero), factor, shift, limits_of(codes))
+    arrays = (y, image, packed.weight, packed.start(zero), factor, shift, limits_of(factor, codes))
     scratch = -(-_windows(sizes) // ITEM)
     by_range(_convolution, arrays, len(x) * out[0], work, ctypes.addressof(sizes), outside, scratch=scratch)
     return y.transpose(0, 3, 1, 2)

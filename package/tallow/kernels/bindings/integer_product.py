@@ -52,9 +52,11 @@ def kind_of(factor: Array | None, codes: Codes | None) -> Any:
     return np.int32 if factor is None else FLOAT32 if codes is None else UINT8
 
 
-def limits_of(codes: Codes | None) -> Array | None:
-    """Return codes as C takes them."""
-    return None if codes is None else np.array([codes.zero, *(each - codes.zero for each in codes[1:])], FLOAT32)
+def limits_of(factor: Array | None, codes: Codes | None) -> Array | None:
+    """Return codes as C takes them, which follow a factor only."""
+    if factor is None or codes is None:
+        return None
+    return np.array([codes.zero, *(each - codes.zero for each in codes[1:])], FLOAT32)
 
 
 def _packed(matrix: IntegerMatrix) -> PackedMatrix:
@@ -90,7 +92,7 @@ def integer_product(
     cells = np.ascontiguousarray(cells)
     factor, shift = (None if each is None else contiguous(each) for each in (factor, shift))
     y = np.empty((rows, n), kind_of(factor, codes))
-    arrays = (y, cells, packed.weight, packed.start(zero), factor, shift, limits_of(codes))
+    arrays = (y, cells, packed.weight, packed.start(zero), factor, shift, limits_of(factor, codes))
     by_range(_product, arrays, rows, rows * n * k / TOGETHER, packed.words, n)
     return y.reshape(*x.shape[:-1], n)
 

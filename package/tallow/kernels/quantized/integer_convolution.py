@@ -52,8 +52,9 @@ class IntegerConvolution:
 
 def check_factors(block: IntegerConvolution, *factors: Array | None) -> None:
     """Raise ShapeError unless there is a factor and a shift for each channel of the result."""
-    if any(each is not None and each.shape != block.bias.shape for each in factors):
-        raise ShapeError(f"integer_convolution: factors {factors} for {len(block.bias)} channels")
+    shapes = [each.shape for each in factors if each is not None]
+    if any(shape != block.bias.shape for shape in shapes):
+        raise ShapeError(f"integer_convolution: factors of shape {shapes} for {len(block.bias)} channels")
 
 
 @kernel("integer_convolution", ARRAY)

@@ -34,11 +34,16 @@ class IntegerMatrix:
 
     Args:    codes: (K, N), weights without their zero points, int16
              bias: (N,), added to the sums, int32
+    Raises:  ShapeError: they do not fit each other
     """
 
     codes: Array
     bias: Array | None = None
     packed: object = field(init=False, default=None, repr=False)  # a compiled kernel's own form of the matrix
+
+    def __post_init__(self) -> None:
+        if self.bias is not None and self.bias.shape != self.codes.shape[1:]:
+            raise ShapeError(f"IntegerMatrix: a bias {self.bias.shape} for weights {self.codes.shape}")
 
 
 def check_call(x: Array, matrix: IntegerMatrix, factor: Array | None, shift: Array | None) -> None:

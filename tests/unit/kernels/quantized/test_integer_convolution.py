@@ -64,8 +64,15 @@ def test_products_have_a_bias_and_codes(backend: str) -> None:
     bias, factor = RNG.integers(-999, 999, 35).astype(np.int32), RNG.random(35, np.float32) / 300
     with using(backend, "integer_product"):
         made = kernels.run("integer_product", x, IntegerMatrix(weight, bias), 9, factor, None, Codes(20, 10, 99))
+        whole = kernels.run("integer_product", x, IntegerMatrix(weight, bias), 9, None, None, Codes(20, 10, 99))
     sums = (x.astype(np.int64) - 9) @ weight + bias
+    np.testing.assert_array_equal(whole, sums)
     np.testing.assert_array_equal(made, np.clip(np.rint(sums.astype(np.float32) * factor) + 20, 10, 99))
+
+
+def test_a_bias_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ShapeError, match="a bias"):
+        IntegerMatrix(np.ones((2, 3), np.int16), np.zeros(2, np.int32))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

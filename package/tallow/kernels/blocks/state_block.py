@@ -210,6 +210,8 @@ class StateBlock:
 
     def _check_shapes(self) -> None:
         mixer, d, f = self.mixer, self.width, self.hidden
+        if any((matrix is None) is (self.mlp is None) for matrix in (self.gate, self.up, self.down)):
+            raise ShapeError("StateBlock: it takes gate, up and down, or mlp")
         expected = {name: (array, shape) for name, (array, shape) in mixer.vectors.items() if array is not None}
         for name, (affine, rows) in self._affines.items():
             expected[name] = affine.weight, (rows, mixer.mixed if name == "output" else d)
@@ -225,7 +227,8 @@ class StateBlock:
             fits = mixer.channels == d
         else:
             _, heads, key_width, _ = mixer.state.shape
-            fits = mixer.key_heads * key_width * 2 + mixer.mixed == mixer.channels and heads % mixer.key_heads == 0
+            fits = mixer.key_heads * key_width * 2 + mixer.mixed == mixer.channels
+            fits = fits and mixer.key_heads > 0 and heads % mixer.key_heads == 0
             fits = fits and len(mixer.state) == self.texts
         if not fits or mixer.weight.shape[1] < 1:
             raise ShapeError(f"StateBlock: {mixer.channels} channels do not fit the states and a width of {d}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,23 @@ def test_arrays_that_do_not_fit(kind: str) -> None:
         block_of(kind, a | {"weight": a["weight"].astype(np.float64)}, 1)
     with pytest.raises(DtypeError, match="expected one dtype"):
         block_of(kind, a | {"up": a["up"].astype(np.float16)}, 1)
+
+
+@pytest.mark.parametrize("channels", [H * V, H * V - 2 * K])
+def test_channels_without_keys_are_refused(channels: int) -> None:
+    block = block_of("delta rule", arrays("delta rule"), 1)
+    mixer: Any = block.mixer
+    mixed_input = Affine(mixer.mixed_input.weight[:channels], None)
+    parts = {"mixed_input": mixed_input, "weight": mixer.weight[:channels], "past": mixer.past[..., :channels]}
+    with pytest.raises(ShapeError, match=f"{channels} channels do not fit"):
+        replace(block, mixer=replace(mixer, **parts))
+
+
+def test_half_a_feed_forward_part_is_refused() -> None:
+    block = block_of("convolution", arrays("convolution"), 1)
+    for parts in ({"up": None}, {"gate": None, "up": None, "down": None}, {"mlp": silu}):
+        with pytest.raises(ShapeError, match="gate, up and down, or mlp"):
+            replace(block, **parts)
 
 
 def test_blocks_of_different_texts_do_not_make_a_stack() -> None:

@@ -409,6 +409,7 @@ def test_parts_that_do_not_fit_are_refused() -> None:
         "ascend without": lambda: tl.sparse_coo_tensor([[1, 0]], [1.0, 2.0], (3,), is_coalesced=True),
         "must ascend": lambda: tl.sparse_csr_tensor([0, 2, 1], [0], [1.0]),
         "cannot be multiplied": lambda: tl.ones(2, 2).to_sparse() @ tl.ones(3, 2),
+        "takes a matrix": lambda: tl.sparse.mm(tl.eye(2).to_sparse_csr(), tl.ones(2), "sum"),
         "divisible": lambda: tl.ones(3, 3).to_sparse_bsr((2, 2)),
     }.items():
         with pytest.raises(ShapeError, match=match):

@@ -80,6 +80,8 @@ def _reduced(input: Tensor, mat2: Tensor, reduce: str) -> Tensor:
         raise ArgumentError(f"sparse.mm: reduce={reduce!r} is not one of sum, mean, amax and amin")
     if input.layout is not sparse_csr or isinstance(mat2, SparseTensor):
         raise UnsupportedError("sparse.mm: reduce is for a CSR matrix and a dense one", hint="use to_sparse_csr()")
+    if mat2.ndim != 2:
+        raise ShapeError("sparse.mm: reduce takes a matrix, not a vector", hint="mat2[:, None]")
     entries, pointers, cols = rows_of(cast(SparseTensor, input))
     result = segment_reduce(entries[:, None] * mat2[cols], reduce, offsets=pointers)
     return result.masked_fill((pointers.diff() == 0)[:, None], 0)

@@ -56,10 +56,11 @@ def _json(text: str, args: Mapping[str, Any]) -> Any:
         source = re.sub(f"{re.escape(start)}(.*?){re.escape(end)}", hold, source, flags=re.DOTALL)
     if args.get("unquoted_keys", False):
         source = re.sub(r"(?<=[{,])(\w+):", r'"\1":', source)
-    source = re.sub(f"{_OPEN}(\\d+){_CLOSE}", lambda match: json.dumps(held[int(match[1])]), source)
+    if held:
+        source = re.sub(f"{_OPEN}(\\d+){_CLOSE}", lambda match: json.dumps(held[int(match[1])]), source)
     try:
         return json.loads(source)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if args.get("allow_non_json"):
             return _text(text, args)
         raise ArgumentError(f"json: {text!r:.200} is no JSON: {error}") from error

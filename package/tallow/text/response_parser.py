@@ -101,6 +101,7 @@ class ResponseParser:
         self._body, self._is_open = "", captures is not None
 
     def _read(self, events: list[Event], at_end: bool) -> None:
+        begun = -1  # where an opening of no characters was
         while True:
             found, waiting = self._next(at_end)
             if found is None:
@@ -112,8 +113,14 @@ class ResponseParser:
             self._take(events, match.start())
             self._at = match.end()
             was_open = self._is_open
+            if opened is None and not match[0] and begun == self._at:
+                raise ArgumentError(
+                    f"a field begins and ends at character {self._at} of the answer without a text, without end",
+                    hint="let open_pattern or close_pattern match a character",
+                )
             self._end(events)
             if opened is not None:
+                begun = -1 if match[0] else self._at
                 self._begin(opened.name, match.groupdict())
                 events.append({"type": "region_open", "field": opened.name})
             elif not was_open and not match[0]:
@@ -227,7 +234,7 @@ def _cast(text: str, types: Sequence[str]) -> Any:
         try:
             if (value := _CASTS.get(name, _none)(text)) is not _none:
                 return value
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
     return text
 

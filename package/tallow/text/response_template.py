@@ -83,7 +83,7 @@ class Field:
         """Return the value of a text of this field.  Raises: ArgumentError for a text of another form"""
         try:
             value = PARSERS[self.content](text, self.content_args or {})
-        except ValueError as error:
+        except (ValueError, TypeError, AttributeError, LookupError) as error:  # also for wrong content_args
             raise ArgumentError(f"field {self.name!r}: {error}") from error
         if self.transform is None:
             return value
@@ -147,7 +147,7 @@ def _field(name: str, entries: Any) -> Field:
     ends = {end: _delimiter(entries, end, f"{end}_pattern", what) for end in ("open", "close")}
     others = {key: value for key, value in entries.items() if not key.startswith(("open", "close"))}
     field = Field(name, ends["open"], ends["close"], **others)
-    if field.content not in PARSERS:
+    if not isinstance(field.content, str) or field.content not in PARSERS:
         raise ArgumentError(f"{what}: content {field.content!r:.80}", hint=f"use one of {', '.join(PARSERS)}")
     if field.join is not None and not (isinstance(field.join, str) and field.repeats):
         raise ArgumentError(f"{what}: join={field.join!r:.80}", hint="write a string, with repeats")

@@ -36,5 +36,6 @@ class StreamCleanUp:
         return clean_up(text[:end])
 
     def finish(self) -> str:
-        """Return the last word."""
-        return clean_up(self._held)
+        """Return the last word. What is pushed then begins another text."""
+        held, self._held = self._held, ""
+        return clean_up(held)

@@ -19,7 +19,7 @@ class TextDecoder(Protocol):
         """Return the text that an id completes; it may be empty."""
 
     def finish(self) -> str:
-        """Return the text that waited for further ids, such as an incomplete character at the end."""
+        """Return the text that waited for further ids, such as an incomplete character at the end. Ids may follow."""
 
 
 def pieces_of(decoder: TextDecoder, tokens: Iterable[int]) -> Iterator[str]:
@@ -94,6 +94,7 @@ class StreamDecoder(TextDecoder):
 
     def finish(self) -> str:
         rest = self._decode(self._window)[self._emitted :] if self._window[self._previous_count :] else ""
+        self._emitted += len(rest)
         return rest if self._clean_up is None else self._clean_up.push(rest) + self._clean_up.finish()
 
 
@@ -109,7 +110,8 @@ class MarkedDecoder(TextDecoder):
         self._decoder, self._marks = decoder, marks
 
     def push(self, token: int) -> str:
-        return self._decoder.push(token) + self._marks.get(token, "")
+        text, mark = self._decoder.push(token), self._marks.get(token)
+        return text if mark is None else text + self._decoder.finish() + mark
 
     def finish(self) -> str:
         return self._decoder.finish()

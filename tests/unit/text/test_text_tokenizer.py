@@ -8,6 +8,7 @@ import pytest
 
 from tallow.errors import TokenizerError
 from tallow.models.built_in import stories
+from tallow.text.stream_decoder import ByteDecoder, MarkedDecoder, StreamDecoder, pieces_of
 from tallow.text.text_tokenizer import TextTokenizer
 from tallow.text.tokenizer import Tokenizer, write_tokenizer
 
@@ -72,3 +73,16 @@ def test_a_conversation_needs_a_template(words: TextTokenizer) -> None:
     assert not words.tells_of_tools()
     with pytest.raises(TokenizerError, match="no chat template"):
         words.apply_chat_template([{"role": "user", "content": "a"}])
+
+
+def test_marks_follow_the_text_before_them() -> None:
+    """Also a word that is cleaned when the next one begins, and a character that is not whole."""
+    texts = {1: "Yes", 2: " do", 3: "{}"}
+    words = StreamDecoder(lambda ids: "".join(texts.get(id, "") for id in ids), cleans_up=True)
+    assert "".join(pieces_of(MarkedDecoder(words, {9: "<mark>"}), [1, 2, 9, 3])) == "Yes do<mark>{}"
+    characters = StreamDecoder(lambda ids: bytes(id for id in ids if id != 9).decode(errors="replace"))
+    for decoder in (characters, ByteDecoder(lambda _, id: bytes([id]), hidden={9})):
+        assert (
+            "".join(pieces_of(MarkedDecoder(decoder, {9: "<mark>"}), b"a\xc3\x09b"))
+            == "a\N{REPLACEMENT CHARACTER}<mark>b"
+        )

@@ -12,6 +12,7 @@ from typing import Any
 
 from tallow.errors import ArgumentError
 from tallow.text.chat import ChatTemplate
+from tallow.text.chat_data import plain
 from tallow.transformers.tokenization_files import library
 
 # Stand around a control token that a message has; private characters, which messages lose.
@@ -42,7 +43,12 @@ def _marked(value: Any, pattern: re.Pattern[str]) -> Any:
         return pattern.sub(f"{OPEN}\\g<0>{CLOSE}", value.replace(OPEN, "").replace(CLOSE, ""))
     if isinstance(value, Mapping):
         return {key: _marked(each, pattern) for key, each in value.items()}
-    return [_marked(each, pattern) for each in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_marked(each, pattern) for each in value]
+    try:
+        return _marked(plain(value), pattern)  # of a message that is no dict
+    except TypeError:  # a number or a function; what else is no plain data is refused later
+        return value
 
 
 def _any_of(tokens: Iterable[str]) -> str:

@@ -230,6 +230,10 @@ class GroupRouter(Router):
         self.groups, self.used_groups = config.groups, config.used_groups
         self.factor = config.routed_scaling_factor
 
+    def scores(self, x_ND: Tensor) -> Tensor:
+        """Return the scores of all experts (N, E), computed in float32 also from halves."""
+        return F.linear(x_ND.float(), self.weight.float())
+
     def choose(self, scores_NE: Tensor, bias_E: Tensor | None) -> tuple[Tensor, Tensor]:
         if bias_E is not None:
             raise ArgumentError("a router of groups takes no bias", hint="leave expert_bias of the experts None")

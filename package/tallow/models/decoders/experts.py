@@ -176,8 +176,12 @@ class Router(Gate):
         self.normalized = config.norm_topk_prob
 
     def forward(self, x_ND: Tensor, bias_E: Tensor | None = None) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        weights_NC, chosen_NC = self.choose(super().forward(x_ND).float(), bias_E)
+        weights_NC, chosen_NC = self.choose(self.scores(x_ND), bias_E)
         return weights_NC.to(x_ND.dtype), chosen_NC
+
+    def scores(self, x_ND: Tensor) -> Tensor:
+        """Return the scores of all experts (N, E) in float32, rounded to the dtype of the tokens before."""
+        return super().forward(x_ND).float()
 
     def choose(self, scores_NE: Tensor, bias_E: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the weights and the numbers of the chosen experts, both (N, C).

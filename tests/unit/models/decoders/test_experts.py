@@ -143,3 +143,16 @@ def test_only_chosen_experts_are_read() -> None:
         for parameter in part.experts[unused].parameters():
             parameter.fill_(float("nan"))
     np.testing.assert_array_equal(part(x).detach().numpy(), expected.detach().numpy())
+
+
+@pytest.mark.parametrize("name", ["DeepseekV2", "DeepseekV3"])
+@pytest.mark.parametrize("count", [1, 6])
+def test_scores_of_deepseek_are_not_rounded(name: str, count: int) -> None:
+    """1 and 1 + 2**-9 are one number in bfloat16, and two in float32, by which transformers chooses."""
+    gate = sparse(model_of(name, n_group=1, topk_group=1, num_experts_per_tok=1).bfloat16())[0].gate
+    with tl.no_grad():
+        gate.weight.fill_(0)
+        gate.weight[:, 0] = 1
+        gate.weight[-1, 1] = 2**-9
+        _, chosen = gate(tl.ones(count, gate.weight.shape[1], dtype=tl.bfloat16))
+    assert chosen.tolist() == [[len(gate.weight) - 1]] * count

@@ -27,7 +27,7 @@ HEADS = ("lm_head.", "score.", "classifier.", "qa_outputs.")
 OTHER_PARTS = ("mtp.", "model.visual.")  # heads that predict further tokens, and encoders of images
 # Old versions saved these, although they follow from the config: rotary angles, and the masks of GPT-2.
 DERIVED = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
-_LAYER = re.compile(r"(?:.*\.)?layers\.(\d+)\.")
+_LAYER = re.compile(r"(?:.*\.)?layers\.([0-9]{1,9})\.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,3 +166,9 @@ def test_rows_of_rotary_pairs_that_are_neighbours_in_files_stay(name: str) -> No
     loaded = kind.assemble(kind.config_class.from_entries(entries, "entries"), state, None, None, "state")
     with tl.no_grad():
         np.testing.assert_array_equal(to_host(loaded(TOKENS).array), to_host(model(TOKENS).array))
+
+
+def test_names_with_long_numbers_are_of_no_further_layer() -> None:
+    config = models.DeepseekV3.config_class.from_entries(ENTRIES["DeepseekV3"], "entries")
+    assert config.is_of_others(f"model.layers.{config.num_hidden_layers}.x")
+    assert not config.is_of_others(f"model.layers.{'9' * 9999}.x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -51,6 +52,19 @@ def test_the_list_says_which_models_chat(server: Running) -> None:
     (card,) = get(server, "/v1/models")[1]["data"]
     assert card["capabilities"] == ["completion"]
     assert card["max_model_len"] == server.engine.length
+
+
+def test_the_list_renders_a_template_once_and_does_without_jinja(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = built_in_texts()
+    calls: list[int] = []
+    monkeypatch.setattr(served.words, "tells_of_tools", lambda: not calls.append(1))
+    assert served.capabilities == served.capabilities == ["completion", "tools"]
+    assert len(calls) == 1
+    monkeypatch.undo()
+    other = built_in_texts()
+    monkeypatch.setattr(other.words, "chat_template", "{{ messages }}")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert other.capabilities == ["completion", "chat"]
 
 
 @pytest.mark.parametrize(("path", "status"), [("/", 200), ("/web/a.js", 200), ("/web/b.js", 404), ("/secret.py", 401)])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from tallow.errors import ArgumentError, TokenizerError
+from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
 from tallow.generation import LogitsProcessor
 from tallow.generation.harmony import CHANNEL, MESSAGE
 from tallow.generation.harmony import MARKS as CHANNEL_MARKS
@@ -66,14 +67,15 @@ class TextModel:
         self.tokens_with = lru_cache(MAX_KEPT)(self._tokens_with)
         self.grammars = KeptGrammars(lambda grammar: self.model.constraint(grammar))
 
-    @property
+    @cached_property
     def capabilities(self) -> list[str]:
         """The uses of the model: "completion", "chat" with a chat template, "thinking" if it can choose to, "tools" if
         its template tells of them.
         """
         template = self.words.chat_template
         known = {"chat": template is not None, "thinking": "enable_thinking" in str(template)}
-        known["tools"] = self.words.tells_of_tools()
+        with suppress(MissingPackageError):  # a list of models needs no Jinja
+            known["tools"] = self.words.tells_of_tools()
         return ["completion", *(name for name, is_known in known.items() if is_known)]
 
     def _tokens_with(self, texts: tuple[str, ...]) -> frozenset[int]:

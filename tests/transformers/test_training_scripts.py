@@ -96,6 +96,13 @@ def test_other_sources_of_arguments(tmp_path: Path) -> None:
     )
 
 
+def test_arguments_in_a_program_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a notebook, or Python in a browser's tab."""
+    monkeypatch.setattr("sys.argv", [""])
+    (made,) = tf.HfArgumentParser(Data).parse_args_into_dataclasses([])
+    assert made == Data()
+
+
 def test_training_arguments_of_a_command_line(tmp_path: Path) -> None:
     line = f"--output_dir {tmp_path} --learning_rate 1e-3 --lr_scheduler_type cosine --do_train --report_to none "
     line += "--gradient_checkpointing --logging_steps 5 --optim sgd --ddp_find_unused_parameters false --use_cpu"

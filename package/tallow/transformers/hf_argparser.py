@@ -1,6 +1,6 @@
 """HfArgumentParser: arguments of a command line as instances of dataclasses.
 
-Source:  transformers 5.23, `HfArgumentParser`
+Source:  transformers 5.24, `HfArgumentParser`
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class HfArgumentParser(ArgumentParser):
         Raises:  ArgumentError for what is no argument; SystemExit as `parse_args`; OSError
         """
         files = [Path(args_filename)] if args_filename else []
-        if look_for_args_file and not files:
+        if look_for_args_file and not files and sys.argv and sys.argv[0]:  # a notebook may have no name
             files.append(Path(sys.argv[0]).with_suffix(".args"))
         args = sys.argv[1:] if args is None else args
         if args_file_flag:

@@ -124,7 +124,7 @@ export class Chat {
       remedy: (error) => {
         const again = { label: "Try again", action: () => this.#answer(question, false, begun) };
         const canForget = isFull(error) && laterStarts(conversation.pathTo(question)).length > 0;
-        return canForget ? [{ label: "Forget the oldest messages", action: () => this.#answer(question, true) }, again] : again;
+        return canForget ? [{ label: "Forget the oldest messages", action: () => this.#answer(question, true, begun) }, again] : again;
       },
     });
   }

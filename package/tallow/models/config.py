@@ -84,6 +84,8 @@ class Config:
         neutral: entries, in addition to those of all models, that do not affect the output.
         unread: fields that are not read from `config.json`, where they have no effect.
         file_names: fields -> their entries, where these have another name.
+        in_float32: the ends of the names of buffers that stay in float32 when a model is loaded or saved in another
+            dtype.
     """
 
     model_types: ClassVar[tuple[str, ...]]
@@ -92,6 +94,7 @@ class Config:
     neutral: ClassVar[frozenset[str]] = frozenset()
     unread: ClassVar[frozenset[str]] = frozenset()
     file_names: ClassVar[Mapping[str, str]] = {}
+    in_float32: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for field in fields(self):

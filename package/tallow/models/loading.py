@@ -214,4 +214,9 @@ def take(module: Part, tensors: Mapping[str, Any], dtype: Any, device: Any, sour
     Raises:  CheckpointError
     """
     module.load_state_dict(tensors, assign=True, source=source)
-    return module.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+    names = getattr(getattr(module, "config", None), "in_float32", ())
+    exact = [(buffer, buffer.array) for name, buffer in module.named_buffers() if name.endswith(names)]
+    module = module.to(devices.chosen(device), dtype=None if dtype is None else dtypes.as_dtype(dtype)).eval()
+    for buffer, array in exact:
+        buffer.array = devices.move(dtypes.cast(array, dtypes.float32), buffer.device)
+    return module

@@ -377,6 +377,7 @@ class DeepseekV3Config(LatentConfig):
 
     model_types: ClassVar[tuple[str, ...]] = ("deepseek_v3",)
     unread: ClassVar[frozenset[str]] = LatentConfig.unread | {"mlp_bias"}
+    in_float32: ClassVar[tuple[str, ...]] = ("e_score_correction_bias",)
     computed: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **LatentConfig.computed,
         "rope_interleave": (True,),

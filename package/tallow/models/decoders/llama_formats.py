@@ -126,7 +126,9 @@ def hugging_face_form(model: PretrainedModel, dtype: Any = None) -> tuple[dict[s
     interleaved = getattr(kind, "files_interleave", False)
     entries = {"architectures": [_architecture(model, kind)], "model_type": kind.model_types[0]}
     entries |= config | {"torch_dtype": dtype.name}
-    return entries, {name: wrap(array).to(dtype) for name, array in _state(model, interleaved=interleaved).items()}
+    state = _state(model, interleaved=interleaved)
+    exact = {name for name in state if name.endswith(kind.in_float32)}
+    return entries, {name: wrap(array).to(dtypes.float32 if name in exact else dtype) for name, array in state.items()}
 
 
 def _architecture(model: PretrainedModel, kind: type[Config]) -> str:

@@ -209,7 +209,7 @@ def _weight(file: GGUF, name: str, own: str, design: Design, dtype: dtypes.dtype
             f"{file.name}: tensor {name!r:.200} has scales that are infinite or NaN",
             hint="list all such tensors, and download the file again: tallow inspect --check FILE",
         )
-    tensor = stored.to(dtype)
+    tensor = stored.to(dtypes.float32 if own.endswith(design.config.in_float32) else dtype)
     if (rows := _rows(own, design)) is not None:
         tensor = wrap(tensor.array[rows])
     if module in names.transposed:

@@ -156,3 +156,15 @@ def test_scores_of_deepseek_are_not_rounded(name: str, count: int) -> None:
         gate.weight[-1, 1] = 2**-9
         _, chosen = gate(tl.ones(count, gate.weight.shape[1], dtype=tl.bfloat16))
     assert chosen.tolist() == [[len(gate.weight) - 1]] * count
+
+
+def test_a_bias_of_deepseek_stays_in_float32(tmp_path: Path) -> None:
+    """Near experts would have equal biases in bfloat16: transformers rounds all but these."""
+    model = model_of("DeepseekV3")
+    for part in sparse(model):
+        part.gate.e_score_correction_bias += 4 + 2**-9
+    save_hugging_face(model, tmp_path, tl.bfloat16)
+    loaded = AutoModel.from_pretrained(tmp_path, dtype=tl.bfloat16)
+    assert {parameter.dtype for parameter in loaded.parameters()} == {tl.bfloat16}
+    for part in sparse(loaded):
+        assert part.gate.e_score_correction_bias.tolist() == [4 + 2**-9] * model.config.num_experts

@@ -103,6 +103,15 @@ def test_arguments_in_a_program_without_a_name(monkeypatch: pytest.MonkeyPatch) 
     assert made == Data()
 
 
+def test_required_packages() -> None:
+    def program(tf: Any, torch: Any, name: str) -> Any:
+        (tf.utils.versions.require_version if tf.__name__ == "transformers" else tf.require_version)(name)
+
+    for name in ("PyYAML>=5", "huggingface-hub", "python>=3.8"):
+        both(program, name)
+    both_raise(program, "no-such-package>=1", errors=ModuleNotFoundError)
+
+
 def test_training_arguments_of_a_command_line(tmp_path: Path) -> None:
     line = f"--output_dir {tmp_path} --learning_rate 1e-3 --lr_scheduler_type cosine --do_train --report_to none "
     line += "--gradient_checkpointing --logging_steps 5 --optim sgd --ddp_find_unused_parameters false --use_cpu"

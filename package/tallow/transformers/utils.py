@@ -26,11 +26,14 @@ def check_min_version(min_version: str) -> None:
 def require_version(requirement: str, hint: str | None = None) -> None:
     """Check that a package is installed.
 
-    Args:    requirement: such as "datasets>=2.14.0", whose version is not compared
+    Args:    requirement: such as "datasets>=2.14.0" or "python>=3.11", whose version is not compared
     Raises:  MissingModuleError for a package that is not there
     """
+    from importlib.metadata import distributions  # slow to import; training scripts alone call this
+
     name = re.split(r"[<>=!~ \[]", requirement, maxsplit=1)[0]
-    if find_spec(name.replace("-", "_")) is None:
+    is_module = name == "python" or find_spec(name.replace("-", "_")) is not None
+    if not is_module and not any(distributions(name=name)):  # whose module may have another name
         raise MissingModuleError(f"the program asks for {requirement}, which is not installed", hint=hint)
 
 

@@ -164,3 +164,8 @@ def test_unknown_models_name_the_way(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "mamba9"}')
     with pytest.raises(CheckpointError, match=r"mamba9.*\n.*install transformers.*tallow\.compat"):
         tallow.transformers.AutoConfig.from_pretrained(tmp_path)
+
+
+def test_widths_of_latents_in_other_models() -> None:
+    both(lambda tf, torch: tf.LlamaConfig(head_dim=8, qk_rope_head_dim=2).head_dim)
+    both(lambda tf, torch: tf.DeepseekV2Config(head_dim=8, qk_rope_head_dim=2).head_dim)

@@ -80,7 +80,7 @@ class PreTrainedConfig:
             self.num_key_value_heads = self.num_attention_heads
         if "head_dim" in self.defaults and entries.get("head_dim") is None and self.model_type in ("llama", "mistral"):
             self.head_dim = self.hidden_size // self.num_attention_heads
-        if "qk_rope_head_dim" in entries:  # whatever the file says
+        if "qk_rope_head_dim" in self.defaults:  # whatever the file says
             self.head_dim = self.qk_rope_head_dim
             self.qk_head_dim = self.qk_nope_head_dim + self.qk_rope_head_dim
         for alike, name in (("num_decoder_layers", "num_layers"), ("decoder_vocab_size", "vocab_size")):

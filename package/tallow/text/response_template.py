@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"(?:(?:\\\W|[^\\.^$*+?{}\[\]|()])(?![*?{]))*")
 
 @dataclass(frozen=True)
 class Delimiter:
-    """What begins or ends a field: one of several texts, or a pattern, which has no `literals`."""
+    """The begin or the end of a field: one of several texts, or a pattern, which has no `literals`."""
 
     pattern: re.Pattern[str]
     literals: tuple[str, ...]
@@ -95,7 +95,7 @@ class Field:
 
 
 class ResponseTemplate:
-    """Where the parts of an answer begin and end.
+    """The places where the parts of an answer begin and end.
 
     Args:
         entries: {"start_anchor": what begins an answer, or "start_anchor_pattern"; "defaults": values of keys that the

@@ -170,7 +170,7 @@ def test_installing_twice(torch: Any) -> None:
     assert install_torch() is install_torch(replace=True)
     assert len(sys.meta_path) == first
     uninstall_torch()
-    assert len(sys.meta_path) == first - 3  # of torch, of packages that are not installed, and of tallow's models
+    assert len(sys.meta_path) == first - 4  # of torch, of packages that tallow has, of their hints, and of its models
     uninstall_torch()
 
 

@@ -240,7 +240,7 @@ class CausalLM(TextGeneration, DecoderHead):
             reason = f"the cache holds {cache.batch} rows; the fused blocks take one text on {cache.device}"
         else:
             step = cache.decoder.step(cache, count)
-            reason = cache.decoder.reason or ""
+            reason = cache.decoder.reason or "its cache does not fit these rows, or they are padding alone"
             if step is not None and len(tokens) == count == cache.batch == 1 and cache.padding is None:
                 return step(tokens[0], cache).reshape(1, 1, -1)
             if step is not None and step.can_read(len(tokens), count, cache):

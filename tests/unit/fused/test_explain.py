@@ -181,8 +181,11 @@ class TestRequireFused:
             cache, batch = model.new_cache(), model.new_cache(batch=2, padding=[0, 2])
             with kernels.require_fused():
                 logits = [model.next_logits([token], cache) for token in TOKENS]
-                rows = [list(row) for row in zip(TOKENS, [3, 3, *TOKENS], strict=False)]
-                both = [model.last_logits([[token] for token in row], batch)[:, 0] for row in rows]
+                rows = [TOKENS, [3, 3, *TOKENS[:-2]]]  # fused, no part is padding alone
+                both = [*np.moveaxis(model.last_logits([row[:3] for row in rows], batch, last=3), 1, 0)]
+                both += [
+                    model.last_logits([row[i : i + 1] for row in rows], batch)[:, 0] for i in range(3, len(TOKENS))
+                ]
         np.testing.assert_allclose(np.stack(logits), expected, atol=ATOL, rtol=1e-4)
         np.testing.assert_allclose(np.stack(both)[:, 0], expected, atol=ATOL, rtol=1e-4)
         np.testing.assert_allclose(np.stack(both)[2:, 1], expected[:-2], atol=ATOL, rtol=1e-4)

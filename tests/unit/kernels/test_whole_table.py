@@ -26,7 +26,8 @@ ELSEWHERE = {
     **dict.fromkeys(("cast_half", "rounded_dtype", "factor_of_products", "gradient_product"), "ops of halves"),
     **dict.fromkeys(("arrange_blocks", "attention_decode", "experts", "chain", "random_keep"), "models and optimizers"),
     **dict.fromkeys(("adam_step", "adam_steps", "sgd_step", "sgd_steps", "scale_all", "total_norm"), "optimizers"),
-    **dict.fromkeys(("image_convolution", "image_max_pool", "integer_product", "quantize_u8"), "loaded ONNX files"),
+    **dict.fromkeys(("image_convolution", "image_max_pool", "quantize_u8"), "loaded ONNX files"),
+    **dict.fromkeys(("integer_convolution", "integer_product"), "layers of codes in loaded ONNX files"),
     **dict.fromkeys(("delta_rule", "selective_scan", "short_convolution"), "models with states"),
     **dict.fromkeys(("greedy_tokens", "sampled_tokens"), "generation"),
     **dict.fromkeys(

@@ -255,10 +255,10 @@ def decode_row(x: Array, block: DecodeBlock, place: tuple[int, int, int]) -> Arr
     text, position, start = place
     xp = array_module(x)
     n = rms_norm(x.reshape(-1), block.attention_norm, block.eps)
-    projected_HpK = _heads(n, block.query, block.query_bias).reshape(block.heads, block.parts, -1)
+    projected_HpK = projected(n, block.query, block.query_bias).reshape(block.heads, block.parts, -1)
     query_HK = _normed(block, projected_HpK[:, 0], block.query_norm)
-    key_GK = _normed(block, _heads(n, block.key, block.key_bias), block.key_norm)
-    value_GK = _normed(block, _heads(n, block.value, block.value_bias), None)
+    key_GK = _normed(block, projected(n, block.key, block.key_bias), block.key_norm)
+    value_GK = _normed(block, projected(n, block.value, block.value_bias), None)
     query_HK, key_GK = _rotate(query_HK, block, position), _rotate(key_GK, block, position)
     write(block.key_cache, (text, slice(None), position), key_GK)
     write(block.value_cache, (text, slice(None), position), value_GK)
@@ -285,8 +285,9 @@ def feed_forward(h_D: Array, block: Block) -> Array:
     return h_D + product(gate * product(m, block.up), block.down)
 
 
-def _heads(x_D: Array, matrix: Matrix, bias: Array | None) -> Array:
-    y = product(x_D, matrix)
+def projected(x: Array, matrix: Matrix, bias: Array | None) -> Array:
+    """Return x · matrixᵀ, plus the bias where there is one.  Shapes: x (..., in), matrix (out, in) -> (..., out)"""
+    y = product(x, matrix)
     return y if bias is None else y + bias
 
 

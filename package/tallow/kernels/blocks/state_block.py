@@ -24,8 +24,8 @@ import numpy as np
 from tallow.devices import array_module
 from tallow.dtypes import Array
 from tallow.errors import DtypeError, ShapeError
-from tallow.kernels.blocks.affine import Affine, Matrix, check_dtypes, check_vectors, product
-from tallow.kernels.blocks.decode_block import check_call, feed_forward, rms_norm, rows_of
+from tallow.kernels.blocks.affine import Affine, Matrix, check_dtypes, check_vectors
+from tallow.kernels.blocks.decode_block import check_call, feed_forward, projected, rms_norm, rows_of
 from tallow.kernels.table import ARRAY, kernel
 
 LENGTH_EPS = 1e-6  # of the lengths of queries and keys
@@ -75,7 +75,7 @@ class GatedConvolution:
 
     def mix(self, n_D: Array, text: int, _eps: float) -> Array:
         """Return the mixed values (E,) of a normalized row."""
-        b, c, x = _projected(n_D, self.input).reshape(3, -1)
+        b, c, x = projected(n_D, *self.input).reshape(3, -1)
         return c * _convolved(b * x, self.weight, self.bias, self.past, text)
 
 
@@ -146,21 +146,21 @@ class GatedDeltaRule:
         """Return the mixed values (E,) of a normalized row."""
         xp = array_module(n_D)
         _, heads, key_width, width = self.state.shape
-        u = _convolved(_projected(n_D, self.mixed_input), self.weight, None, self.past, text)
+        u = _convolved(projected(n_D, *self.mixed_input), self.weight, None, self.past, text)
         u = _silu(u)
         keys = self.key_heads * key_width
         q_HK, k_HK = (self._directions(part) for part in (u[:keys], u[keys : 2 * keys]))
         v_HV = u[2 * keys :].reshape(heads, width)
-        size_H = _projected(n_D, self.size) + self.size_bias
+        size_H = projected(n_D, *self.size) + self.size_bias
         decay_H = -xp.exp(self.log_rate) * xp.logaddexp(size_H, np.float32(0))
-        beta_H = 1 / (1 + xp.exp(-_projected(n_D, self.beta)))
+        beta_H = 1 / (1 + xp.exp(-projected(n_D, *self.beta)))
         state_HKV = self.state[text] * xp.exp(decay_H)[:, None, None]
         missing_HV = (v_HV - (k_HK[:, None] @ state_HKV)[:, 0]) * beta_H[:, None]
         state_HKV += k_HK[:, :, None] * missing_HV[:, None]
         self.state[text] = state_HKV
         y_HV = (q_HK[:, None] @ state_HKV)[:, 0] * np.float32(key_width**-0.5)
         normed_HV = rms_norm(y_HV, self.norm, eps)
-        return (normed_HV * _silu(_projected(n_D, self.gate)).reshape(heads, width)).reshape(-1)
+        return (normed_HV * _silu(projected(n_D, *self.gate)).reshape(heads, width)).reshape(-1)
 
     def _directions(self, x: Array) -> Array:
         """Return queries or keys of length 1, each for the value heads it serves, (H, K)."""
@@ -281,12 +281,7 @@ def _row(x_D: Array, block: StateBlock, place: tuple[int, int, int]) -> Array:
         for state in block.mixer.states:
             state[text] = 0
     mixed_E = block.mixer.mix(rms_norm(x_D, block.norm, block.eps), text, block.eps)
-    return feed_forward(x_D + _projected(mixed_E, block.output), block)
-
-
-def _projected(x: Array, affine: Affine) -> Array:
-    y = product(x, affine.weight)
-    return y if affine.bias is None else y + affine.bias
+    return feed_forward(x_D + projected(mixed_E, *block.output), block)
 
 
 def _silu(x: Array) -> Array:

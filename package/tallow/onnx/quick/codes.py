@@ -29,9 +29,8 @@ from tallow.onnx.operators.windows import explicit_pads
 from tallow.onnx.passes.matching import dtype_of, name_of
 from tallow.onnx.quick.constants import Constants
 from tallow.onnx.quick.images import action_of, as_image, settings_of
-from tallow.onnx.quick.integers import only_user, scaled
+from tallow.onnx.quick.integers import OFFSET, as_bytes, as_signed, only_user, scaled
 
-OFFSET = 128  # of int8 as uint8
 MOST = np.iinfo(np.int32).max
 EIGHT_BITS = (tl.uint8, tl.int8)
 PLAIN = {"axis", "saturate"}  # options that decide nothing where there is one scale
@@ -59,11 +58,6 @@ class Following(NamedTuple):
     scale: Scale | None = None
     low: int = 0
     high: int = 255
-
-
-def as_bytes(codes: Array) -> Array:
-    """Return eight-bit codes as uint8: int8 is moved by OFFSET."""
-    return codes if codes.dtype == np.uint8 else codes.view(np.uint8) ^ np.uint8(OFFSET)
 
 
 class CodesLayer:
@@ -106,7 +100,7 @@ class CodesLayer:
         factors = self.factor if factor is None else np.full(self.outputs, factor.array.item(), np.float32)
         y = run(self.kernel, codes, self.block, start, factors, self.shift, self.codes)
         if self.scale is not None and self.scale.is_signed:
-            y = (y ^ np.uint8(OFFSET)).view(np.int8)
+            y = as_signed(y)
         return wrap(y[..., 0] if self.is_line else y)
 
 
@@ -123,7 +117,7 @@ class Quantized:
         array, images = x.array, x.array.ndim == 4 and not x.array.flags.c_contiguous
         codes = run("quantize_u8", array.transpose(0, 2, 3, 1) if images else array, self.scale.scale, self.scale.zero)
         if self.scale.is_signed:
-            codes = (codes ^ np.uint8(OFFSET)).view(np.int8)
+            codes = as_signed(codes)
         return wrap(codes.transpose(0, 3, 1, 2) if images else codes)
 
 

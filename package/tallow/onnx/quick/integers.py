@@ -13,6 +13,7 @@ import numpy as np
 
 import tallow as tl
 from tallow.core.tensor import Tensor, wrap
+from tallow.dtypes import Array
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
 from tallow.kernels import run
@@ -22,6 +23,16 @@ from tallow.onnx.passes.matching import dtype_of, shape_of
 from tallow.onnx.quick.constants import Constants
 
 OFFSET = 128  # of int8 as uint8
+
+
+def as_bytes(codes: Array) -> Array:
+    """Return eight-bit codes as uint8: int8 is moved by OFFSET."""
+    return codes if codes.dtype == np.uint8 else codes.view(np.uint8) ^ np.uint8(OFFSET)
+
+
+def as_signed(codes: Array) -> Array:
+    """Return uint8 codes as int8, moved back by OFFSET."""
+    return (codes ^ np.uint8(OFFSET)).view(np.int8)
 
 
 def quantized(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,7 +60,7 @@ class IntegerProduct:
         """Return the product.  Shapes:  x (..., K), zero one element, factor (N,) or one element -> (..., N)"""
         numbers, offset = x.array, 0 if zero is None else int(zero.array.item())
         if numbers.dtype == np.int8:
-            numbers, offset = numbers.view(np.uint8) ^ np.uint8(OFFSET), offset + OFFSET
+            numbers, offset = as_bytes(numbers), offset + OFFSET
         columns = self.matrix.codes.shape[1:]
         factors = None if factor is None else np.broadcast_to(factor.array, columns)
         return wrap(run("integer_product", numbers, self.matrix, offset, factors, self.bias))

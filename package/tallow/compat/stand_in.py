@@ -23,9 +23,9 @@ from tallow.compat.absent import absent_module
 from tallow.compat.absent_modules import ABSENT
 from tallow.compat.modules import MODULES, OWN
 from tallow.compat.own_models import install_own_models, uninstall_own_models
-from tallow.compat.packages import PackageFinder, uninstall_packages
+from tallow.compat.packages import PackageFinder, forget_packages
 from tallow.compat.printing import print_as_tallow, print_as_torch
-from tallow.compat.uninstalled import UninstalledFinder, uninstall_hints
+from tallow.compat.uninstalled import UninstalledFinder
 from tallow.errors import GraphError, MissingModuleError, MissingNameError
 
 ROOT = "torch"
@@ -207,9 +207,9 @@ def install_torch(*, replace: bool = False, own_models: bool = False) -> TorchFi
 def uninstall_torch() -> None:
     """Undo `install_torch`: the name `torch` means PyTorch again, the imported module if there was one."""
     for finder in [finder for finder in sys.meta_path if isinstance(finder, TorchFinder)]:
-        sys.meta_path.remove(finder)
-        uninstall_packages()
-        uninstall_hints()
+        finders = (TorchFinder, PackageFinder, UninstalledFinder)
+        sys.meta_path[:] = [other for other in sys.meta_path if not isinstance(other, finders)]
+        forget_packages()
         uninstall_own_models()
         print_as_tallow()
         for name in _modules_of_torch():

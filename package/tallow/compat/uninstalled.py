@@ -34,8 +34,3 @@ class UninstalledFinder(MetaPathFinder):
             )
             error.name = root
             raise error
-
-
-def uninstall_hints() -> None:
-    """Remove the finder."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, UninstalledFinder)]

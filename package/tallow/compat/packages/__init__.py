@@ -48,9 +48,8 @@ def _is_ours(module: ModuleType | None) -> bool:
     return isinstance(getattr(getattr(module, "__spec__", None), "loader", None), PackageFinder)
 
 
-def uninstall_packages() -> None:
-    """Remove the finder and the modules that it has found."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, PackageFinder)]
+def forget_packages() -> None:
+    """Remove the modules that the finder has found."""
     for name in [name for name in sys.modules if name.partition(".")[0] in VERSIONS]:
         if _is_ours(sys.modules[name]):
             del sys.modules[name]

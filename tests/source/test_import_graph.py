@@ -22,7 +22,7 @@ LAYERS = (
     ("tape",),
     ("core",),
     ("autograd", "fft", "functions", "linalg", "masked", "random", "signal", "sparse", "special"),
-    ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils"),
+    ("nn", "optim", "data", "distributed", "text", "audio", "io", "utils", "vision"),
     (
         *("accelerator", "amp", "backends", "compiler", "cuda", "distributions", "export", "func", "fused", "fx"),
         *("generation", "hub", "jit", "testing"),

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import tallow
 from tallow.autograd import enable_grad, grad
 from tallow.compat.registry import LOADED, op_named
 from tallow.core.tensor import Tensor
+from tallow.vision import suppression
 
 
 def load_library(path: str | Path) -> bool:
@@ -29,19 +28,8 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
     Shapes:  dets (N, 4), with x and y of two corners; scores (N,) -> (M,)
     """
-    # As in torchvision, overlaps have the dtype of the boxes, and the threshold is float64: 0.6 in float32 is above it.
-    boxes, limit = dets.detach().to(tallow.promote_types(dets.dtype, tallow.float32)).numpy(), np.float64(iou_threshold)
-    low, high = boxes[:, :2], boxes[:, 2:]
-    areas = (high - low).prod(axis=1)
-    order = np.argsort(-scores.detach().numpy(), kind="stable")
-    kept = []
-    while order.size:
-        first, rest = order[0], order[1:]
-        kept.append(int(first))
-        sides = np.minimum(high[first], high[rest]) - np.maximum(low[first], low[rest])
-        common = sides.clip(min=0).prod(axis=1)
-        with np.errstate(invalid="ignore"):  # two boxes without area overlap by 0 / 0
-            order = rest[~(common / (areas[first] + areas[rest] - common) > limit)]
+    boxes = dets.detach().to(tallow.promote_types(dets.dtype, tallow.float32)).numpy()
+    kept = suppression.nms(boxes, scores.detach().numpy(), iou_threshold)
     return tallow.tensor(kept, dtype=tallow.int64, device=dets.device)
 
 

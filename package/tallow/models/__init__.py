@@ -152,6 +152,7 @@ _CLASSES = {
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),
     ),
     "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
+    "vision.detector": ("ObjectDetector",),
     "vision.image_processor": ("ImageProcessor",),
     "vision.images": ("ImageClassifier", "ImageEncoder"),
     "whisper.sound_classifier": ("WhisperForAudioClassification",),

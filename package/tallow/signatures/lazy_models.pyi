@@ -192,6 +192,7 @@ from tallow.models.encoders.rotary_bert import NomicBertModel as NomicBertModel
 from tallow.models.decoders.opt import OPT as OPT
 from tallow.models.decoders.opt import OPTConfig as OPTConfig
 from tallow.models.decoders.opt import OPTModel as OPTModel
+from tallow.models.vision.detector import ObjectDetector as ObjectDetector
 from tallow.models.decoders.olmo import Olmo as Olmo
 from tallow.models.decoders.olmo import Olmo2 as Olmo2
 from tallow.models.decoders.olmo import Olmo2Config as Olmo2Config
@@ -284,6 +285,7 @@ from tallow.models.decoders import cohere as cohere
 from tallow.models.encoders import deberta_v2 as deberta_v2
 from tallow.models.decoders import deepseek as deepseek
 from tallow.models import derived_heads as derived_heads
+from tallow.models.vision import detector as detector
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
 from tallow.models.encoders import electra as electra
@@ -736,6 +738,7 @@ __all__ = [
     "OPTForQuestionAnswering",
     "OPTForSequenceClassification",
     "OPTModel",
+    "ObjectDetector",
     "Olmo",
     "Olmo2",
     "Olmo2Config",
@@ -865,6 +868,7 @@ __all__ = [
     "deberta_v2",
     "deepseek",
     "derived_heads",
+    "detector",
     "dinov2",
     "distilbert",
     "electra",

@@ -189,7 +189,7 @@ class ImageProcessor(Config):
 
     def arrays(self, images: Image | Sequence[Image]) -> list[npt.NDArray[np.float32]]:
         """Return each image as an array (3, height, width), which may differ in size: see `__call__`."""
-        return [self._array(_opened(image)) for image in ([images] if is_one(images) else images)]
+        return [self._array(opened(image)) for image in ([images] if is_one(images) else images)]
 
     def _array(self, image: Any) -> npt.NDArray[np.float32]:
         """Return a Pillow image as an array (3, Y, X)."""
@@ -252,7 +252,7 @@ def is_one(images: Image | Sequence[Image]) -> bool:
     return isinstance(images, str | os.PathLike | np.ndarray) or hasattr(images, "getbands")
 
 
-def _opened(image: Image) -> Any:
+def opened(image: Image) -> Any:
     """Return an image as a Pillow image in RGB."""
     if isinstance(image, np.ndarray):
         if image.dtype != np.uint8 or not image.size or not (image.ndim == 2 or image.shape[2:] in ((3,), (4,))):

@@ -1,0 +1,77 @@
+"""Draw boxes, masks and labels on pictures, with Pillow."""
+
+from __future__ import annotations
+
+import colorsys
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tallow.errors import ArgumentError
+from tallow.io.images import as_rgb, pillow
+from tallow.vision.detection import Detection
+
+OPACITY = 0.45  # of a mask
+LINE, TEXT = 250, 40  # the larger side of the picture, divided by the width of a line and the height of a text
+LEAST_TEXT = 11
+DARK, LIGHT = (0, 0, 0), (255, 255, 255)
+
+
+def draw_detections(picture: Any, detections: Sequence[Detection], *, width: int | None = None) -> Any:
+    """Return a copy of a picture, in RGB, with the boxes, masks and labels of objects.
+
+    Args:
+        picture: of Pillow, or an array (height, width, 3) of uint8.
+        detections: the objects; those with the best scores are drawn last, over the others.
+        width: of lines, in pixels; None means by the size of the picture.
+
+    Raises:  ArgumentError for a mask of another size; MissingPackageError without Pillow
+    """
+    image = as_rgb(pillow("draw_detections").fromarray(picture) if isinstance(picture, np.ndarray) else picture)
+    ordered = sorted(detections, key=lambda each: each.score)
+    image = _with_masks(image, ordered)
+    from PIL import ImageDraw, ImageFont
+
+    draw = ImageDraw.Draw(image)
+    larger = max(image.size)
+    line = max(1, larger // LINE) if width is None else width
+    font = ImageFont.load_default(max(LEAST_TEXT, larger // TEXT))
+    for each in ordered:
+        colour = colour_of(each.label)
+        left, top, right, bottom = (round(edge) for edge in each.box)
+        draw.rectangle((left, top, max(left, right), max(top, bottom)), outline=colour, width=line)
+        text = f"{each.label} {each.score:.0%}"
+        box = draw.textbbox((0, 0), text, font=font)
+        place = (left, max(0, top - int(box[3]) - 2 * line))
+        draw.rectangle((*place, place[0] + box[2] + 2 * line, place[1] + box[3] + 2 * line), fill=colour)
+        draw.text((place[0] + line, place[1] + line), text, fill=DARK if _is_bright(colour) else LIGHT, font=font)
+    return image
+
+
+def colour_of(label: str) -> tuple[int, int, int]:
+    """Return the colour of a label, the same in each picture."""
+    hue = zlib.crc32(label.encode()) / 2**32
+    red, green, blue = colorsys.hsv_to_rgb(hue, 0.85, 0.95)
+    return round(red * 255), round(green * 255), round(blue * 255)
+
+
+def _is_bright(colour: tuple[int, int, int]) -> bool:
+    red, green, blue = colour
+    return 0.299 * red + 0.587 * green + 0.114 * blue > 140  # the luma of ITU-R BT.601
+
+
+def _with_masks(image: Any, detections: Sequence[Detection]) -> Any:
+    masked = [each for each in detections if each.mask is not None]
+    if not masked:
+        return image.copy()
+    pixels = np.array(image, np.float32)
+    for each in masked:
+        if each.mask is None or each.mask.shape != pixels.shape[:2]:
+            shape = None if each.mask is None else each.mask.shape
+            raise ArgumentError(
+                f"a mask {shape} for a picture of {pixels.shape[:2]}", hint="pass masks of the picture's size"
+            )
+        pixels[each.mask] += OPACITY * (np.array(colour_of(each.label), np.float32) - pixels[each.mask])
+    return pillow("draw_detections").fromarray(np.rint(pixels).astype(np.uint8))

@@ -20,6 +20,8 @@ from support.subsuite import AccountFor, Outcome, describe_failures
 
 if TYPE_CHECKING:
     from spoken.espeak import Espeak
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 IN_PYODIDE = sys.platform == "emscripten"
 
@@ -94,6 +96,15 @@ def sample(config: pytest.Config, items: list[pytest.Item], every: int) -> None:
         selected.update(by_checksum[: -(-len(cases) // every)])
     config.hook.pytest_deselected(items=[item for item in items if item not in selected])
     items[:] = [item for item in items if item in selected]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    if config.getoption("dist") != "loadfile":
+        return None
+    from support.by_file import ByFile
+
+    return ByFile(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -53,12 +54,14 @@ class Case:
 
 
 CASES: list[Case] = []
+_count_of = Counter[str]()  # by op
 
 
 def case(op: str, call: Callable[..., Any], *inputs: Input, **options: Any) -> None:
     """Register a case. Convert NumPy's default integers (int32 in Pyodide) to int64, as PyTorch does."""
     inputs = tuple(x.astype(np.int64) if x.dtype == np.int_ else x for x in inputs)
-    CASES.append(Case(op, call, inputs, number=sum(c.op == op for c in CASES), **options))
+    CASES.append(Case(op, call, inputs, number=_count_of[op], **options))
+    _count_of[op] += 1
 
 
 def functional(name: str, **options: Any) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ WITHOUT_DECODER = {
     "MT5EncoderModel",
     "UMT5EncoderModel",
     "T5EncoderModel",
-    "T5ForTokenClassification",
+    *(f"{family}ForTokenClassification" for family in ("T5", "MT5", "UMT5")),
     "WhisperForAudioClassification",
 }
 # Decoders that differ from Llama in a term have the heads of all decoders.
@@ -40,7 +40,7 @@ def inputs_of(model: Any, torch: Any) -> dict[str, Any]:
     ids = torch.tensor(IDS)
     if type(model).__name__.endswith("ForMultipleChoice"):
         ids = torch.tensor(IDS.reshape(2, 2, 3))
-    if model.config.model_type in ("bart", "t5") and type(model).__name__.endswith("ForSequenceClassification"):
+    if model.config.is_encoder_decoder and type(model).__name__.endswith("ForSequenceClassification"):
         ids[:, -2] = model.config.eos_token_id  # where the vector of a text lies
     texts: dict[str, Any] = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     if model.main_input_name == "input_features":
@@ -78,7 +78,7 @@ def test_results(name: str, folders: Folders) -> None:
     both(program, tol=3e-4 if name.startswith("MobileBert") else 1e-4)
 
 
-@pytest.mark.parametrize("name", ["BartForSequenceClassification", "T5ForSequenceClassification"])
+@pytest.mark.parametrize("name", [f"{family}ForSequenceClassification" for family in ("Bart", "MBart", "T5")])
 def test_texts_after_padding_are_labelled_and_trained(name: str, folders: Folders) -> None:
     """The decoder reads the source where it gets no text; a loss and its gradients follow."""
     folder = folders(name)

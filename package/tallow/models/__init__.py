@@ -15,6 +15,7 @@ LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 IMAGE_HEADS = ("Model", "ForImageClassification")
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 CHOICE = "ForMultipleChoice"
+PRETRAINING = ("ForNextSentencePrediction", "ForPreTraining")
 
 
 class Relative(NamedTuple):
@@ -32,23 +33,25 @@ class Relative(NamedTuple):
 
 
 RELATIVES = {
-    "Albert": Relative("albert", (*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM")),
+    "Albert": Relative(
+        "albert", (*ENCODER_HEADS, CHOICE, "ForPreTraining"), ("Model", "ForMaskedLM", "ForPreTraining")
+    ),
     "DebertaV2": Relative(
         "deberta_v2", (*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM", "ForSequenceClassification")
     ),
     "Electra": Relative(
         "electra",
-        (*ENCODER_HEADS, "ForPreTraining"),
-        ("Model", "ForPreTraining", "ForMaskedLM", "ForSequenceClassification"),
+        (*ENCODER_HEADS, "ForPreTraining", "ForCausalLM", CHOICE),
+        ("Model", "ForPreTraining", "ForMaskedLM", "ForCausalLM", "ForSequenceClassification", CHOICE),
     ),
-    "Ernie": Relative("ernie", (*ENCODER_HEADS, CHOICE), ("Model",)),
+    "Ernie": Relative("ernie", (*ENCODER_HEADS, CHOICE, *PRETRAINING, "ForCausalLM"), ("Model",)),
     "EuroBert": Relative("eurobert", (*LABELS, "ForMaskedLM"), (*LABELS, "ForMaskedLM")),
     "Gte": Relative("rotary_bert", (*LABELS, "ForMaskedLM"), ("Model", "ForMaskedLM")),
     "JinaEmbeddingsV3": Relative("rotary_bert", ENCODER_HEADS, ("Model",)),
     "MPNet": Relative("mpnet", (*ENCODER_HEADS, CHOICE), ("Model",)),
-    "MobileBert": Relative("mobilebert", (*ENCODER_HEADS, CHOICE), ("Model", "ForMaskedLM")),
+    "MobileBert": Relative("mobilebert", (*ENCODER_HEADS, CHOICE, *PRETRAINING), ("Model",)),
     "NomicBert": Relative("rotary_bert", (*LABELS, "ForMaskedLM"), ("Model",)),
-    "XLMRobertaXL": Relative("xlm_roberta_xl", (*ENCODER_HEADS, CHOICE), ("Model",)),
+    "XLMRobertaXL": Relative("xlm_roberta_xl", (*ENCODER_HEADS, CHOICE, "ForCausalLM"), ("Model",)),
 }
 # For each family of decoders: the model without a head, and the heads other than the language model's.
 DECODER_HEADS = {
@@ -73,11 +76,18 @@ PAIR_HEADS = {
     "Bart": ("ForSequenceClassification", "ForQuestionAnswering"),
     "T5": ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"),
 }
-# Classes that follow by rule from others: choices among texts, heads of decoders and of BERT's relatives.
+# Families with the heads of another.
+PAIR_RELATIVES = {
+    "MBart": ("Bart", (*PAIR_HEADS["Bart"], "ForCausalLM")),
+    **dict.fromkeys(("Marian", "Pegasus"), ("Bart", ("ForCausalLM",))),
+    **dict.fromkeys(("MT5", "UMT5"), ("T5", PAIR_HEADS["T5"])),
+}
+# Classes that follow by rule from others: choices among texts, heads of decoders and of relatives of BERT, BART and T5.
 DERIVED = (
     *(name + CHOICE for name in ("Bert", "DistilBert", "ModernBert", "Roberta")),
     *(name + head for name, heads in DECODER_HEADS.items() for head in heads[1:]),
     *(name + head for name, kind in RELATIVES.items() for head in kind.heads if head not in kind.own),
+    *(name + head for name, (_, heads) in PAIR_RELATIVES.items() for head in heads),
 )
 
 
@@ -139,6 +149,7 @@ _CLASSES = {
     "encoders.text_classifier": ("TextClassifier",),
     "seq2seq.bart": ("BartConfig", "BartForConditionalGeneration"),
     "seq2seq.pair_heads": tuple(f"{name}{head}" for name, heads in PAIR_HEADS.items() for head in heads),
+    "seq2seq.text_decoder": ("BartForCausalLM",),
     "seq2seq.m2m100": ("M2M100Config", "M2M100ForConditionalGeneration"),
     "seq2seq.marian": ("MarianConfig", "MarianMTModel"),
     "seq2seq.mbart": ("MBartConfig", "MBartForConditionalGeneration"),

@@ -22,6 +22,8 @@ ARCHITECTURES = {
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
     **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
     **{name + head: name + head for name, heads in models.PAIR_HEADS.items() for head in heads},
+    **{name + head: name + head for name, (_, heads) in models.PAIR_RELATIVES.items() for head in heads},
+    "BartForCausalLM": "BartForCausalLM",
     **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
     **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
     **{

@@ -3,6 +3,7 @@
     BertForMultipleChoice, ...           the family's classifier of texts with one logit, the score of a text
     MistralForTokenClassification, ...   the heads that all decoders share
     MPNetForTokenClassification, ...     BERT's or RoBERTa's heads, over a relative of BERT
+    MBartForSequenceClassification, ...  the heads of BART and T5 that do not write, over a relative
 
 Source:  names as in transformers
 """
@@ -26,6 +27,7 @@ from tallow.models.encoders.bert import BertForSequenceClassification, BertPretr
 TRANSFORMER: tuple[str, ...] = ("Arcee", "Exaone4", "Llama", "Ministral", "Qwen2", "Qwen3", "Qwen3Moe", "Qwen3Next")
 TRANSFORMER += ("SeedOss", "SmolLM3")
 CLASSIFIER = ("Falcon", "GPT2", "GPTNeoX")
+BERT_NAMES = {"BertForCausalLM": "BertLMHeadModel"}
 DECODERS: dict[str, type] = {
     "ForSequenceClassification": DecoderForSequenceClassification,
     "ForTokenClassification": DecoderForTokenClassification,
@@ -46,8 +48,12 @@ class ForMultipleChoice:
 def _made(name: str) -> type:
     family = name.partition("For")[0]
     head = name.removeprefix(family)
-    base: Any = getattr(models, f"{family}Model")
     contents: dict[str, Any] = {"__module__": __name__}
+    if family in models.PAIR_RELATIVES:
+        like: Any = getattr(models, models.PAIR_RELATIVES[family][0] + head)
+        contents |= {"__doc__": like.__doc__, "config_class": getattr(models, f"{family}Config")}
+        return type(name, (like,), contents)
+    base: Any = getattr(models, f"{family}Model")
     if head == models.CHOICE:
         classifier: Any = getattr(models, f"{family}ForSequenceClassification")
         parts: tuple[type, ...] = (classifier,)
@@ -56,7 +62,7 @@ def _made(name: str) -> type:
         contents["__doc__"] = ForMultipleChoice.__doc__
         return type(name, (ForMultipleChoice, *parts), contents)
     if issubclass(base, BertPretrainedModel):
-        shared: Any = getattr(models, base.head_family + head)
+        shared: Any = getattr(models, BERT_NAMES.get(base.head_family + head, base.head_family + head))
         contents["__doc__"] = shared.__doc__
         return type(name, (base.__bases__[0], shared), contents)
     kind = DECODERS[head]

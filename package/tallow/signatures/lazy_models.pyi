@@ -3,6 +3,7 @@
 from tallow.models.encoders.albert import AlbertConfig as AlbertConfig
 from tallow.models.encoders.albert import AlbertForMaskedLM as AlbertForMaskedLM
 from tallow.models.encoders.albert import AlbertPretrainedModel as _AlbertPretrainedModel
+from tallow.models.encoders.albert import AlbertForPreTraining as AlbertForPreTraining
 from tallow.models.encoders.albert import AlbertModel as AlbertModel
 from tallow.models.decoders.arcee import Arcee as Arcee
 from tallow.models.decoders.arcee import ArceeConfig as ArceeConfig
@@ -12,6 +13,7 @@ from tallow.models.decoders.decoder_heads import DecoderForTokenClassification a
 from tallow.models.decoders.arcee import ArceeModel as ArceeModel
 from tallow.models.auto import AutoModel as AutoModel
 from tallow.models.seq2seq.bart import BartConfig as BartConfig
+from tallow.models.seq2seq.text_decoder import BartForCausalLM as BartForCausalLM
 from tallow.models.seq2seq.bart import BartForConditionalGeneration as BartForConditionalGeneration
 from tallow.models.seq2seq.pair_heads import BartForQuestionAnswering as BartForQuestionAnswering
 from tallow.models.seq2seq.pair_heads import BartForSequenceClassification as BartForSequenceClassification
@@ -62,7 +64,9 @@ from tallow.models.encoders.distilbert import DistilBertForSequenceClassificatio
 from tallow.models.encoders.distilbert import DistilBertForTokenClassification as DistilBertForTokenClassification
 from tallow.models.encoders.distilbert import DistilBertModel as DistilBertModel
 from tallow.models.encoders.electra import ElectraConfig as ElectraConfig
+from tallow.models.encoders.electra import ElectraForCausalLM as ElectraForCausalLM
 from tallow.models.encoders.electra import ElectraForMaskedLM as ElectraForMaskedLM
+from tallow.models.encoders.electra import ElectraForMultipleChoice as ElectraForMultipleChoice
 from tallow.models.encoders.electra import ElectraForPreTraining as ElectraForPreTraining
 from tallow.models.encoders.electra import ElectraPretrainedModel as _ElectraPretrainedModel
 from tallow.models.encoders.electra import ElectraForSequenceClassification as ElectraForSequenceClassification
@@ -145,13 +149,19 @@ from tallow.models.decoders.llama import LlamaModel as LlamaModel
 from tallow.models.seq2seq.m2m100 import M2M100Config as M2M100Config
 from tallow.models.seq2seq.m2m100 import M2M100ForConditionalGeneration as M2M100ForConditionalGeneration
 from tallow.models.seq2seq.mbart import MBartConfig as MBartConfig
+from tallow.models.seq2seq.text_decoder import BartForCausalLM as _BartForCausalLM
 from tallow.models.seq2seq.mbart import MBartForConditionalGeneration as MBartForConditionalGeneration
+from tallow.models.seq2seq.pair_heads import BartForQuestionAnswering as _BartForQuestionAnswering
+from tallow.models.seq2seq.pair_heads import BartForSequenceClassification as _BartForSequenceClassification
 from tallow.models.encoders.mpnet import MPNetConfig as MPNetConfig
 from tallow.models.encoders.mpnet import MPNetPretrainedModel as _MPNetPretrainedModel
 from tallow.models.encoders.mpnet import MPNetModel as MPNetModel
 from tallow.models.seq2seq.mt5 import MT5Config as MT5Config
 from tallow.models.seq2seq.mt5 import MT5EncoderModel as MT5EncoderModel
 from tallow.models.seq2seq.mt5 import MT5ForConditionalGeneration as MT5ForConditionalGeneration
+from tallow.models.seq2seq.pair_heads import T5ForQuestionAnswering as _T5ForQuestionAnswering
+from tallow.models.seq2seq.pair_heads import T5ForSequenceClassification as _T5ForSequenceClassification
+from tallow.models.seq2seq.pair_heads import T5ForTokenClassification as _T5ForTokenClassification
 from tallow.models.decoders.mamba import Mamba as Mamba
 from tallow.models.decoders.mamba2 import Mamba2 as Mamba2
 from tallow.models.decoders.mamba2 import Mamba2Config as Mamba2Config
@@ -173,7 +183,6 @@ from tallow.models.decoders.mixtral import Mixtral as Mixtral
 from tallow.models.decoders.mixtral import MixtralConfig as MixtralConfig
 from tallow.models.decoders.mixtral import MixtralModel as MixtralModel
 from tallow.models.encoders.mobilebert import MobileBertConfig as MobileBertConfig
-from tallow.models.encoders.mobilebert import MobileBertForMaskedLM as MobileBertForMaskedLM
 from tallow.models.encoders.mobilebert import MobileBertPretrainedModel as _MobileBertPretrainedModel
 from tallow.models.encoders.mobilebert import MobileBertModel as MobileBertModel
 from tallow.models.encoders.modernbert import ModernBertConfig as ModernBertConfig
@@ -350,6 +359,7 @@ from tallow.models.decoders import starcoder2 as starcoder2
 from tallow.models.built_in import stories as stories
 from tallow.models.seq2seq import t5 as t5
 from tallow.models.encoders import text_classifier as text_classifier
+from tallow.models.seq2seq import text_decoder as text_decoder
 from tallow.models.vision import vit as vit
 from tallow.models import whisper as whisper
 from tallow.models.encoders import xlm_roberta_xl as xlm_roberta_xl
@@ -371,8 +381,11 @@ class DeepseekV3ForTokenClassification(_DecoderForTokenClassification): ...
 class DistilBertForMultipleChoice(_DistilBertForSequenceClassification): ...
 class ElectraForQuestionAnswering(_ElectraPretrainedModel): ...
 class ElectraForTokenClassification(_ElectraPretrainedModel): ...
+class ErnieForCausalLM(_ErniePretrainedModel): ...
 class ErnieForMaskedLM(_ErniePretrainedModel): ...
 class ErnieForMultipleChoice(_ErniePretrainedModel): ...
+class ErnieForNextSentencePrediction(_ErniePretrainedModel): ...
+class ErnieForPreTraining(_ErniePretrainedModel): ...
 class ErnieForQuestionAnswering(_ErniePretrainedModel): ...
 class ErnieForSequenceClassification(_ErniePretrainedModel): ...
 class ErnieForTokenClassification(_ErniePretrainedModel): ...
@@ -411,11 +424,18 @@ class JinaEmbeddingsV3ForTokenClassification(_JinaEmbeddingsV3PretrainedModel): 
 class LlamaForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class LlamaForSequenceClassification(_DecoderForSequenceClassification): ...
 class LlamaForTokenClassification(_DecoderForTokenClassification): ...
+class MBartForCausalLM(_BartForCausalLM): ...
+class MBartForQuestionAnswering(_BartForQuestionAnswering): ...
+class MBartForSequenceClassification(_BartForSequenceClassification): ...
 class MPNetForMaskedLM(_MPNetPretrainedModel): ...
 class MPNetForMultipleChoice(_MPNetPretrainedModel): ...
 class MPNetForQuestionAnswering(_MPNetPretrainedModel): ...
 class MPNetForSequenceClassification(_MPNetPretrainedModel): ...
 class MPNetForTokenClassification(_MPNetPretrainedModel): ...
+class MT5ForQuestionAnswering(_T5ForQuestionAnswering): ...
+class MT5ForSequenceClassification(_T5ForSequenceClassification): ...
+class MT5ForTokenClassification(_T5ForTokenClassification): ...
+class MarianForCausalLM(_BartForCausalLM): ...
 class Ministral3ForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class Ministral3ForSequenceClassification(_DecoderForSequenceClassification): ...
 class Ministral3ForTokenClassification(_DecoderForTokenClassification): ...
@@ -428,7 +448,10 @@ class MistralForTokenClassification(_DecoderForTokenClassification): ...
 class MixtralForQuestionAnswering(_DecoderForQuestionAnswering): ...
 class MixtralForSequenceClassification(_DecoderForSequenceClassification): ...
 class MixtralForTokenClassification(_DecoderForTokenClassification): ...
+class MobileBertForMaskedLM(_MobileBertPretrainedModel): ...
 class MobileBertForMultipleChoice(_MobileBertPretrainedModel): ...
+class MobileBertForNextSentencePrediction(_MobileBertPretrainedModel): ...
+class MobileBertForPreTraining(_MobileBertPretrainedModel): ...
 class MobileBertForQuestionAnswering(_MobileBertPretrainedModel): ...
 class MobileBertForSequenceClassification(_MobileBertPretrainedModel): ...
 class MobileBertForTokenClassification(_MobileBertPretrainedModel): ...
@@ -441,6 +464,7 @@ class OPTForSequenceClassification(_DecoderForSequenceClassification): ...
 class Olmo2ForSequenceClassification(_DecoderForSequenceClassification): ...
 class Olmo3ForSequenceClassification(_DecoderForSequenceClassification): ...
 class OlmoForSequenceClassification(_DecoderForSequenceClassification): ...
+class PegasusForCausalLM(_BartForCausalLM): ...
 class Phi3ForSequenceClassification(_DecoderForSequenceClassification): ...
 class Phi3ForTokenClassification(_DecoderForTokenClassification): ...
 class PhiForSequenceClassification(_DecoderForSequenceClassification): ...
@@ -472,6 +496,10 @@ class StableLmForSequenceClassification(_DecoderForSequenceClassification): ...
 class StableLmForTokenClassification(_DecoderForTokenClassification): ...
 class Starcoder2ForSequenceClassification(_DecoderForSequenceClassification): ...
 class Starcoder2ForTokenClassification(_DecoderForTokenClassification): ...
+class UMT5ForQuestionAnswering(_T5ForQuestionAnswering): ...
+class UMT5ForSequenceClassification(_T5ForSequenceClassification): ...
+class UMT5ForTokenClassification(_T5ForTokenClassification): ...
+class XLMRobertaXLForCausalLM(_XLMRobertaXLPretrainedModel): ...
 class XLMRobertaXLForMaskedLM(_XLMRobertaXLPretrainedModel): ...
 class XLMRobertaXLForMultipleChoice(_XLMRobertaXLPretrainedModel): ...
 class XLMRobertaXLForQuestionAnswering(_XLMRobertaXLPretrainedModel): ...
@@ -481,6 +509,7 @@ __all__ = [
     "AlbertConfig",
     "AlbertForMaskedLM",
     "AlbertForMultipleChoice",
+    "AlbertForPreTraining",
     "AlbertForQuestionAnswering",
     "AlbertForSequenceClassification",
     "AlbertForTokenClassification",
@@ -493,6 +522,7 @@ __all__ = [
     "ArceeModel",
     "AutoModel",
     "BartConfig",
+    "BartForCausalLM",
     "BartForConditionalGeneration",
     "BartForQuestionAnswering",
     "BartForSequenceClassification",
@@ -547,7 +577,9 @@ __all__ = [
     "DistilBertForTokenClassification",
     "DistilBertModel",
     "ElectraConfig",
+    "ElectraForCausalLM",
     "ElectraForMaskedLM",
+    "ElectraForMultipleChoice",
     "ElectraForPreTraining",
     "ElectraForQuestionAnswering",
     "ElectraForSequenceClassification",
@@ -557,8 +589,11 @@ __all__ = [
     "Ernie4_5Config",
     "Ernie4_5Model",
     "ErnieConfig",
+    "ErnieForCausalLM",
     "ErnieForMaskedLM",
     "ErnieForMultipleChoice",
+    "ErnieForNextSentencePrediction",
+    "ErnieForPreTraining",
     "ErnieForQuestionAnswering",
     "ErnieForSequenceClassification",
     "ErnieForTokenClassification",
@@ -668,7 +703,10 @@ __all__ = [
     "M2M100Config",
     "M2M100ForConditionalGeneration",
     "MBartConfig",
+    "MBartForCausalLM",
     "MBartForConditionalGeneration",
+    "MBartForQuestionAnswering",
+    "MBartForSequenceClassification",
     "MPNetConfig",
     "MPNetForMaskedLM",
     "MPNetForMultipleChoice",
@@ -679,6 +717,9 @@ __all__ = [
     "MT5Config",
     "MT5EncoderModel",
     "MT5ForConditionalGeneration",
+    "MT5ForQuestionAnswering",
+    "MT5ForSequenceClassification",
+    "MT5ForTokenClassification",
     "Mamba",
     "Mamba2",
     "Mamba2Config",
@@ -686,6 +727,7 @@ __all__ = [
     "MambaConfig",
     "MambaModel",
     "MarianConfig",
+    "MarianForCausalLM",
     "MarianMTModel",
     "Ministral",
     "Ministral3",
@@ -714,6 +756,8 @@ __all__ = [
     "MobileBertConfig",
     "MobileBertForMaskedLM",
     "MobileBertForMultipleChoice",
+    "MobileBertForNextSentencePrediction",
+    "MobileBertForPreTraining",
     "MobileBertForQuestionAnswering",
     "MobileBertForSequenceClassification",
     "MobileBertForTokenClassification",
@@ -755,6 +799,7 @@ __all__ = [
     "OlmoeConfig",
     "OlmoeModel",
     "PegasusConfig",
+    "PegasusForCausalLM",
     "PegasusForConditionalGeneration",
     "Phi",
     "Phi3",
@@ -845,6 +890,9 @@ __all__ = [
     "UMT5Config",
     "UMT5EncoderModel",
     "UMT5ForConditionalGeneration",
+    "UMT5ForQuestionAnswering",
+    "UMT5ForSequenceClassification",
+    "UMT5ForTokenClassification",
     "ViTConfig",
     "ViTForImageClassification",
     "ViTModel",
@@ -852,6 +900,7 @@ __all__ = [
     "WhisperConfig",
     "WhisperForAudioClassification",
     "XLMRobertaXLConfig",
+    "XLMRobertaXLForCausalLM",
     "XLMRobertaXLForMaskedLM",
     "XLMRobertaXLForMultipleChoice",
     "XLMRobertaXLForQuestionAnswering",
@@ -933,6 +982,7 @@ __all__ = [
     "stories",
     "t5",
     "text_classifier",
+    "text_decoder",
     "vit",
     "whisper",
     "xlm_roberta_xl",

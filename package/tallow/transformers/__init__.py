@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from tallow.lazy_names import names_of
 from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 from tallow.transformers.generation import LAZY as _GENERATION
-from tallow.transformers.model_names import HEADS, MAPPINGS
+from tallow.transformers.model_names import BASES, HEADS, MAPPINGS
 from tallow.transformers.model_names import NAMES as MODELS
 
 # The modules that define the names.
@@ -80,7 +80,7 @@ HOMES = {
 _MODULES = {home: f"tallow.transformers.{home}" for home in (*HOMES, "generation", "logging", "utils")}
 _LAZY = {name: f"tallow.transformers.{home}:{name}" for home, names in HOMES.items() for name in names.split()}
 # Names that follow from those of the architectures.
-_LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in MODELS}
+_LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in (*MODELS, *BASES)}
 _LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.values()}
 _LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
 _LAZY |= {name: f"tallow.transformers.auto_mappings:{name}" for name in ("CONFIG_MAPPING", *MAPPINGS)}

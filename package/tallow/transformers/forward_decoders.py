@@ -283,13 +283,29 @@ class CausalLMForward(CachedForward):
         else:
             hidden = hidden[:, logits_to_keep]
         logits = self.logits(hidden)  # type: ignore[attr-defined]
-        loss = None if labels is None else losses.next_token(logits, labels, options.count, shifted)
+        loss = None if labels is None else self._loss(logits, labels, options, shifted)
         return options.result(self.output_class, loss=loss, logits=logits, past_key_values=past, **done.states)
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options, shifted: Tensor | None) -> Tensor:
+        return losses.next_token(logits, labels, options.count, shifted)
 
     def _run(self, ids: Tensor, mask: Tensor | None, memory: KVCache | None) -> Tensor:
         if memory is None and mask is not None:
             memory = texts_of(mask)
         return self.hidden(ids, memory)  # type: ignore[attr-defined]
+
+
+class BartLMForward(CausalLMForward):
+    """The decoder of BART and of its relatives, whose labels are the next tokens themselves."""
+
+    output_class = CausalLMOutputWithCrossAttentions
+
+    def _adopt(self, config: Any, name: str = "") -> Any:
+        config.is_decoder, config.is_encoder_decoder = True, False
+        return super()._adopt(config, name)  # type: ignore[misc]
+
+    def _loss(self, logits: Tensor, labels: Tensor, options: Options, shifted: Tensor | None) -> Tensor:
+        return losses.cross_entropy(logits, labels)
 
 
 class GPT2ModelForward(DecoderModelForward):

@@ -24,6 +24,7 @@ from tallow.transformers.forward_common import (
     positions,
 )
 from tallow.transformers.modeling_outputs import (
+    AlbertForPreTrainingOutput,
     BaseModelOutput,
     BaseModelOutputWithPastAndCrossAttentions,
     BaseModelOutputWithPooling,
@@ -372,4 +373,38 @@ class PreTrainingForward(EncoderForward):
             prediction_logits=predicted,
             seq_relationship_logits=follows,
             **done.states,
+        )
+
+
+class OrderedPreTrainingForward(EncoderForward):
+    """Both heads of ALBERT's training."""
+
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        labels: Tensor | None = None,
+        sentence_order_label: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return logits of tokens (B, T, V) and of whether segments are in order (B, N), and with both labels the loss.
+
+        Args:    as the model without a head
+        Raises:  ArgumentError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        inputs = {"token_type_ids": token_type_ids, "position_ids": position_ids, "inputs_embeds": inputs_embeds}
+        done = self._encode(options, input_ids, attention_mask, **inputs)
+        predicted, ordered = done.result
+        loss = None
+        if labels is not None and sentence_order_label is not None:
+            loss = losses.cross_entropy(predicted, labels) + losses.cross_entropy(ordered, sentence_order_label)
+        return options.result(
+            AlbertForPreTrainingOutput, loss=loss, prediction_logits=predicted, sop_logits=ordered, **done.states
         )

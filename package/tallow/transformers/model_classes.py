@@ -23,12 +23,14 @@ from tallow.transformers import forward_images as images
 from tallow.transformers import forward_pair_heads as pairs
 from tallow.transformers import forward_seq2seq as seq2seq
 from tallow.transformers.configuration import config_class, unsupported
-from tallow.transformers.model_names import NAMES, WITHOUT_HEAD
+from tallow.transformers.model_names import BASES, NAMES, WITHOUT_HEAD
 from tallow.transformers.modeling import PreTrainedModel
 
 PAIR_HEADS = "tallow.models.seq2seq.pair_heads"
+TEXT_DECODER = "tallow.models.seq2seq.text_decoder"
 # The end of a name -> `forward`, of encoders of texts and of decoders. The first that fits.
 _ENCODERS: dict[str, type] = {
+    "AlbertForPreTraining": encoders.OrderedPreTrainingForward,
     "ElectraForPreTraining": encoders.ReplacedTokensForward,
     "ForPreTraining": encoders.PreTrainingForward,
     "ModernBertForMaskedLM": encoders.CountedMaskedLMForward,
@@ -68,10 +70,12 @@ _made: dict[str, type[PreTrainedModel]] = {}
 
 
 def model_class(name: str) -> type[PreTrainedModel]:
-    """Return the class of a name, such as "BertForMaskedLM".
+    """Return the class of a name, such as "BertForMaskedLM"; of "BertPreTrainedModel" the base of a program's own.
 
     Raises:  CheckpointError for a name that tallow does not have
     """
+    if name not in _made and name in BASES:
+        _made[name] = _base(name, BASES[name])
     if name not in _made:
         architecture = WITHOUT_HEAD.get(name, name)
         if architecture not in ARCHITECTURES:
@@ -93,6 +97,18 @@ def _make(name: str, core: type[PretrainedModel]) -> type[PreTrainedModel]:
     return type(name, (_forward_of(name, core), PreTrainedModel, core), contents)
 
 
+def _base(name: str, kind: str) -> type[PreTrainedModel]:
+    core: Any = getattr(models, ARCHITECTURES[architectures.MODEL_TYPES[kind]])
+    contents = {
+        "__module__": __name__,
+        "__doc__": f"The base of models that programs write, with the config of {kind}; see `PreTrainedModel`.",
+        "model_type": kind,
+        "config_class": config_class(kind),
+        "base_model_prefix": core.base_model_prefix,
+    }
+    return type(name, (PreTrainedModel,), contents)
+
+
 def model_type_of(name: str, core: type[PretrainedModel]) -> str:
     """Return the `model_type` of a class by its name: of those that its config reads, that of the longest prefix."""
     own = core.config_class.model_types
@@ -107,9 +123,11 @@ def _forward_of(name: str, core: type[PretrainedModel]) -> type:
         return pairs.SoundClassifierForward if name.endswith("ForAudioClassification") else seq2seq.SpeechForward
     if issubclass(core, Seq2SeqLM):
         return seq2seq.TextSeq2SeqForward
-    if core.__module__ == PAIR_HEADS:
+    if any(base.__module__ == PAIR_HEADS for base in core.__mro__):
         return _by_end(name, _PAIRS)
     if issubclass(core, CausalLM):
+        if any(base.__module__ == TEXT_DECODER for base in core.__mro__):
+            return decoders.BartLMForward
         return _of_family(name, core, _LANGUAGE_MODELS)
     if issubclass(core, DecoderModel):
         return _of_family(name, core, _DECODERS_ALONE)
@@ -133,6 +151,6 @@ def _by_end(name: str, kinds: Mapping[str, type]) -> type:
 
 
 def __getattr__(name: str) -> Any:
-    if name in NAMES:
+    if name in NAMES or name in BASES:
         return model_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tallow.models.architectures import ARCHITECTURES, WRITES
+from tallow.models.architectures import ARCHITECTURES, PREFIXES, WRITES
+from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 
 # Names of transformers whose class of `tallow.models` is that of another architecture: the whole model, of which
 # `forward` leaves out the head.
@@ -15,11 +16,13 @@ WITHOUT_HEAD = {
     "WhisperModel": "WhisperForConditionalGeneration",
 }
 NAMES = tuple(dict.fromkeys((*ARCHITECTURES, *WITHOUT_HEAD)))
+# The base of the classes of each family -> its model type. Parts of CLIP have that of the whole.
+BASES = {f"{PREFIXES[kind]}PreTrainedModel": kind for kind in reversed(CONFIGS) if not kind.startswith("clip_")}
 
 # The ends of the names of classes for each task; the first that an architecture has.
 HEADS = {
     "AutoModel": "Model TextModel",
-    "AutoModelForPreTraining": "ForPreTraining ForMaskedLM ForCausalLM LMHeadModel ForConditionalGeneration",
+    "AutoModelForPreTraining": "ForPreTraining ForMaskedLM ForConditionalGeneration ForCausalLM LMHeadModel",
     "AutoModelForCausalLM": "ForCausalLM LMHeadModel",
     "AutoModelForMaskedLM": "ForMaskedLM",
     "AutoModelForSeq2SeqLM": "ForConditionalGeneration MTModel",

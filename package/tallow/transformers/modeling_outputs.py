@@ -385,6 +385,17 @@ class TokenClassifierOutput(ModelOutput):
 
 
 @dataclass
+class AlbertForPreTrainingOutput(ModelOutput):
+    """The result of ALBERT with both heads of its training."""
+
+    loss: Tensor | None = None
+    prediction_logits: Tensor | None = None
+    sop_logits: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
 class BertForPreTrainingOutput(ModelOutput):
     """The result of BERT with both heads of its training."""
 

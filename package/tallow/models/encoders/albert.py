@@ -1,9 +1,10 @@
 """ALBERT: BERT's encoder whose layers share their weights, with embeddings of a width of their own.
 
-Loads Hugging Face folders of `AlbertModel`, `AlbertForMaskedLM`, `AlbertForSequenceClassification`,
-`AlbertForTokenClassification`, `AlbertForQuestionAnswering` and `AlbertForMultipleChoice`.
+Loads Hugging Face folders of `AlbertModel`, `AlbertForMaskedLM`, `AlbertForPreTraining`,
+`AlbertForSequenceClassification`, `AlbertForTokenClassification`, `AlbertForQuestionAnswering` and
+`AlbertForMultipleChoice`.
 
-Letters: B batch, T positions, D width, E width of embeddings, V vocabulary.
+Letters: B batch, T positions, D width, E width of embeddings, V vocabulary, N labels.
 
 Source:  Lan et al. 2019, arXiv:1909.11942; names as in transformers' `modeling_albert.py`
 """
@@ -17,7 +18,13 @@ from tallow.core.tensor import Tensor
 from tallow.kernels.blocks.encoder_block import EncoderBlock
 from tallow.models.activations import activation_named
 from tallow.models.config import Count
-from tallow.models.encoders.bert import BertForMaskedLM, BertModel, BertPretrainedModel, VocabularyLogits
+from tallow.models.encoders.bert import (
+    BertForMaskedLM,
+    BertModel,
+    BertPretrainedModel,
+    PreTrainingLogits,
+    VocabularyLogits,
+)
 from tallow.models.encoders.bert_layers import BertConfig, BertSelfAttention
 from tallow.models.encoders.encoder_layers import ACTIVATION, ATTENTION, EncoderLayers, encoder_block, encoder_pattern
 from tallow.nn import functional as F
@@ -201,3 +208,37 @@ class AlbertForMaskedLM(AlbertPretrainedModel, BertForMaskedLM):
 
     def predict(self, x_BTD: Tensor, embeddings_VE: Tensor) -> Tensor:
         return self.predictions(x_BTD, embeddings_VE)
+
+
+class AlbertSOPHead(Module):
+    """Logits (B, N) of whether segments are in order, named as in checkpoints."""
+
+    def __init__(self, config: AlbertConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.dropout = Dropout(config.classifier_dropout_prob)
+        self.classifier = Linear(config.hidden_size, len(config.labels), device=device, dtype=dtype)
+
+    def forward(self, pooled_BD: Tensor) -> Tensor:
+        return self.classifier(self.dropout(pooled_BD))
+
+
+class AlbertForPreTraining(AlbertPretrainedModel):
+    """Predicts the tokens behind [MASK], and whether the segments are in order: logits (B, N).
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: AlbertConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype, add_pooling_layer=True)
+        self.predictions = AlbertMLMHead(config, device, dtype)
+        self.sop_classifier = AlbertSOPHead(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> PreTrainingLogits:
+        hidden_BTD, pooled_BD = self.base_model(input_ids, attention_mask, token_type_ids)
+        assert pooled_BD is not None
+        predicted_BTV = self.predictions(hidden_BTD, self.base_model.embeddings.word_embeddings.weight)
+        return PreTrainingLogits(predicted_BTV, self.sop_classifier(pooled_BD))

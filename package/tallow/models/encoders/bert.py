@@ -57,6 +57,7 @@ class BertPretrainedModel(PretrainedModel):
         heads: the beginnings of the names of heads' weights in checkpoints.
         head_family: whose heads a relative has, "Bert" or "Roberta"; `tallow.models.derived_heads` makes them.
         base_class: the model without a head.
+        lm_head_class: what computes logits of tokens.
     """
 
     config_class = BertConfig
@@ -64,6 +65,7 @@ class BertPretrainedModel(PretrainedModel):
     heads: ClassVar[tuple[str, ...]] = ("cls.", "classifier.", "qa_outputs.")
     head_family: ClassVar[str] = "Bert"
     base_class: ClassVar[type[BertModel]]
+    lm_head_class: ClassVar[type[Any]]
 
     def add_base_model(self, device: Any, dtype: Any, *, add_pooling_layer: bool = False) -> None:
         """Add the encoder to a model with a head, under its name in checkpoints."""
@@ -223,6 +225,9 @@ class BertMaskedLMHead(Module):
         self.predictions = BertPredictions(config, device, dtype)
 
 
+BertPretrainedModel.lm_head_class = BertMaskedLMHead
+
+
 class BertForMaskedLM(BertPretrainedModel):
     """Predicts the tokens behind [MASK]: logits (B, T, V).
 
@@ -237,7 +242,7 @@ class BertForMaskedLM(BertPretrainedModel):
 
     def add_head(self, device: Any, dtype: Any) -> None:
         """Add what computes logits, under its name in checkpoints."""
-        self.cls: Module = BertMaskedLMHead(self.config, device, dtype)
+        self.cls: Module = self.lm_head_class(self.config, device, dtype)
 
     def predict(self, x_BTD: Tensor, embeddings_VE: Tensor) -> Tensor:
         """Return the logits (B, T, V) of hidden states.  Args: embeddings_VE: those of the tokens"""
@@ -269,7 +274,7 @@ class BertForPreTraining(BertPretrainedModel):
     def __init__(self, config: BertConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
         self.add_base_model(device, dtype, add_pooling_layer=True)
-        self.cls = BertMaskedLMHead(config, device, dtype)
+        self.cls = self.lm_head_class(config, device, dtype)
         self.cls.seq_relationship = Linear(config.hidden_size, 2, device=device, dtype=dtype)
         self.reset_parameters()
 

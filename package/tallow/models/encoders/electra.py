@@ -1,7 +1,8 @@
 """ELECTRA: BERT's encoder with embeddings of a width of their own, trained to tell replaced tokens from others.
 
 Loads Hugging Face folders of `ElectraModel`, `ElectraForPreTraining` (the discriminator), `ElectraForMaskedLM` (the
-generator), `ElectraForSequenceClassification`, `ElectraForTokenClassification` and `ElectraForQuestionAnswering`.
+generator), `ElectraForCausalLM`, `ElectraForSequenceClassification`, `ElectraForTokenClassification`,
+`ElectraForQuestionAnswering` and `ElectraForMultipleChoice`.
 
 Letters: B batch, T positions, D width, E width of embeddings, V vocabulary, N labels.
 
@@ -21,6 +22,7 @@ from tallow.models.encoders.bert_layers import BertConfig
 from tallow.models.encoders.distilbert import DistilBertProjector
 from tallow.models.encoders.roberta import RobertaClassificationHead, RobertaForSequenceClassification
 from tallow.nn import functional as F
+from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
@@ -32,6 +34,10 @@ class ElectraConfig(BertConfig):
 
     Attributes:
         embedding_size: E; a layer maps embeddings to D if it differs.
+        summary_type: the position that stands for a text when one of several is chosen; "first" is supported.
+        summary_use_proj: a layer maps that position to D.
+        summary_activation: after it; None for none.
+        summary_last_dropout: the dropout probability after both.
     """
 
     hidden_size: int = 256
@@ -39,11 +45,16 @@ class ElectraConfig(BertConfig):
     num_attention_heads: int = 4
     intermediate_size: int = 1024
     embedding_size: int = 128
+    summary_type: str = "first"
+    summary_use_proj: bool = True
+    summary_activation: str | None = "gelu"
+    summary_last_dropout: float = 0.1
 
     model_types: ClassVar[tuple[str, ...]] = ("electra",)
-    # Of the summary of a text for choices among texts, which is not computed.
-    neutral: ClassVar = BertConfig.neutral | {f"summary_{name}" for name in ("type", "use_proj", "activation")}
-    neutral |= {"summary_last_dropout"}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("summary_type", "'first'", lambda place: place == "first")
 
     @property
     def embedding_width(self) -> int:
@@ -59,6 +70,7 @@ class ElectraPretrainedModel(BertPretrainedModel):
         "discriminator_predictions.",
         "generator_predictions.",
         "generator_lm_head.",
+        "sequence_summary.",
         "classifier.",
         "qa_outputs.",
     )
@@ -157,6 +169,50 @@ class ElectraForMaskedLM(ElectraPretrainedModel, BertForMaskedLM):
     def predict(self, x_BTD: Tensor, embeddings_VE: Tensor) -> Tensor:
         tied = (embeddings_VE,) if self.config.tie_word_embeddings else ()
         return self.generator_lm_head(self.generator_predictions(x_BTD), *tied)
+
+
+class ElectraForCausalLM(ElectraForMaskedLM):
+    """Predicts the token after each position: logits (B, T, V); as BertLMHeadModel.
+
+    Args:    as BertModel
+    """
+
+
+class ElectraSequenceSummary(Module):
+    """The vector (B, D) of a text: its first position, after a layer."""
+
+    def __init__(self, config: ElectraConfig, device: Any, dtype: Any) -> None:
+        super().__init__()
+        width = config.hidden_size
+        self.summary = Linear(width, width, device=device, dtype=dtype) if config.summary_use_proj else None
+        self.activation = activation_named(config.summary_activation) if config.summary_activation else None
+        self.last_dropout = Dropout(config.summary_last_dropout)
+
+    def forward(self, x_BTD: Tensor) -> Tensor:
+        x_BD = x_BTD[:, 0]
+        for step in (self.summary, self.activation):
+            x_BD = x_BD if step is None else step(x_BD)
+        return self.last_dropout(x_BD)
+
+
+class ElectraForMultipleChoice(ElectraPretrainedModel):
+    """Scores texts, of which one is to be chosen: logits (B, 1) of texts (B, T).
+
+    Args:    as BertModel
+    """
+
+    def __init__(self, config: ElectraConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.add_base_model(device, dtype)
+        self.sequence_summary = ElectraSequenceSummary(config, device, dtype)
+        self.classifier = Linear(config.hidden_size, 1, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> Tensor:
+        hidden_BTD = self.base_model(input_ids, attention_mask, token_type_ids).last_hidden_state
+        return self.classifier(self.sequence_summary(hidden_BTD))
 
 
 class ElectraClassificationHead(RobertaClassificationHead):

@@ -1,7 +1,8 @@
 """ERNIE: BERT's encoder, with an embedding of the task in later versions.
 
-Loads Hugging Face folders of `ErnieModel`, `ErnieForMaskedLM`, `ErnieForSequenceClassification`,
-`ErnieForTokenClassification`, `ErnieForQuestionAnswering` and `ErnieForMultipleChoice`; the heads are BERT's.
+Loads Hugging Face folders of `ErnieModel`, `ErnieForMaskedLM`, `ErnieForCausalLM`, `ErnieForPreTraining`,
+`ErnieForNextSentencePrediction`, `ErnieForSequenceClassification`, `ErnieForTokenClassification`,
+`ErnieForQuestionAnswering` and `ErnieForMultipleChoice`; the heads are BERT's.
 
 Letters: B batch, T positions, D width.
 

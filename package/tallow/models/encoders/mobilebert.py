@@ -1,8 +1,8 @@
 """MobileBERT: narrow layers between bottlenecks, with several feed-forward parts each.
 
-Loads Hugging Face folders of `MobileBertModel`, `MobileBertForMaskedLM`, `MobileBertForSequenceClassification`,
-`MobileBertForTokenClassification`, `MobileBertForQuestionAnswering` and `MobileBertForMultipleChoice`; the heads are
-BERT's.
+Loads Hugging Face folders of `MobileBertModel`, `MobileBertForMaskedLM`, `MobileBertForPreTraining`,
+`MobileBertForNextSentencePrediction`, `MobileBertForSequenceClassification`, `MobileBertForTokenClassification`,
+`MobileBertForQuestionAnswering` and `MobileBertForMultipleChoice`; the heads are BERT's.
 
 Letters: B batch, T positions, D width, W width within a layer, E width of embeddings, V vocabulary.
 
@@ -19,7 +19,6 @@ from tallow.core.creation import ones, zeros
 from tallow.core.tensor import Tensor
 from tallow.models.activations import activation_named
 from tallow.models.encoders.bert import (
-    BertForMaskedLM,
     BertModel,
     BertPredictionTransform,
     BertPretrainedModel,
@@ -347,11 +346,4 @@ class MobileBertMaskedLMHead(Module):
         self.predictions = MobileBertLMPredictionHead(config, device, dtype)
 
 
-class MobileBertForMaskedLM(MobileBertPretrainedModel, BertForMaskedLM):
-    """Predicts the tokens behind [MASK]: logits (B, T, V).
-
-    Args:    as BertModel
-    """
-
-    def add_head(self, device: Any, dtype: Any) -> None:
-        self.cls = MobileBertMaskedLMHead(self.config, device, dtype)
+MobileBertPretrainedModel.lm_head_class = MobileBertMaskedLMHead

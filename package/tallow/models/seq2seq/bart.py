@@ -84,8 +84,11 @@ class BartConfig(Seq2SeqConfig):
     counts_text: ClassVar[bool] = False
     model_types: ClassVar[tuple[str, ...]] = ("bart",)
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
+    sees_both_sides: ClassVar[bool] = False  # as a decoder alone
+    layer_shapes: ClassVar[None] = None
     computed: ClassVar = {
-        **Seq2SeqConfig.computed,
+        "is_encoder_decoder": (True, False),  # False and True in folders of the decoder alone
+        "is_decoder": (False, True),
         "normalize_embedding": (True,),
         **dict.fromkeys(("normalize_before", "add_final_layer_norm", "static_position_embeddings"), (False,)),
     }
@@ -151,10 +154,12 @@ class BartDecoderLayer(BartLayer):
         self.encoder_attn = CrossAttention(*sizes)
         self.encoder_attn_layer_norm = LayerNorm(config.d_model, device=device, dtype=dtype)
 
-    def forward(self, x_BTD: Tensor, layer: int, sources: Sources, cache: KVCache | None) -> Tensor:
-        seen, mask = sources.layers[layer], sources.mask
+    def forward(self, x_BTD: Tensor, layer: int, sources: Sources | None, cache: KVCache | None) -> Tensor:
         x_BTD = self.add(x_BTD, self.self_attn_layer_norm, lambda x: self.dropout(self.self_attn(x, layer, cache)))
-        x_BTD = self.add(x_BTD, self.encoder_attn_layer_norm, lambda x: self.dropout(self.encoder_attn(x, seen, mask)))
+        if sources is not None:
+            seen, mask = sources.layers[layer], sources.mask
+            attend = lambda x: self.dropout(self.encoder_attn(x, seen, mask))  # noqa: E731
+            x_BTD = self.add(x_BTD, self.encoder_attn_layer_norm, attend)
         return self.add(x_BTD, self.final_layer_norm, self.inner)
 
 
@@ -237,7 +242,7 @@ class BartEncoder(BartStack):
 class BartDecoder(BartStack):
     """The decoder."""
 
-    def forward(self, x_BTD: Tensor, sources: Sources, cache: KVCache | None) -> Tensor:
+    def forward(self, x_BTD: Tensor, sources: Sources | None, cache: KVCache | None) -> Tensor:
         length = x_BTD.shape[1]
         x_BTD = self.embed(x_BTD, 0 if cache is None else cache.length)
         for i, layer in enumerate(self.layers):
@@ -355,27 +360,12 @@ class BartForConditionalGeneration(BartPretrainedModel, Seq2SeqLM):
         return table
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        adapted = dict(state)
-        if self.config.fixed_positions:
-            self._drop_positions(adapted)
+        adapted = without_computed_positions(self.config, state)
         names = ("model.shared.weight", "model.decoder.embed_tokens.weight")
         tables = [adapted[name] for name in names if name in adapted]
         if tables and "final_logits_bias" not in adapted:  # a checkpoint without a head has none
             adapted["final_logits_bias"] = zeros(1, self.config.text_vocab_size, dtype=tables[0].dtype)
         return adapted
-
-    def _drop_positions(self, state: dict[str, Any]) -> None:
-        """Remove positions that are computed, in place.  Raises: CheckpointError for others"""
-        for part in ("model.encoder", "model.decoder", "encoder", "decoder"):  # in a file without a head too
-            for name in (f"{part}.embed_positions.weight", f"{part}.embed_positions.weights"):
-                if (positions := state.pop(name, None)) is None:
-                    continue
-                computed = self.config.sinusoids(self.config.max_position_embeddings)
-                table = positions.float().cpu().array[-len(computed) :]
-                if table.shape != computed.shape or not np.allclose(table, computed, atol=ROUNDING):
-                    raise CheckpointError(
-                        f"{name} are not the sinusoids that the model has", hint="the model has no learned positions"
-                    )
 
     @property
     def tied_weights(self) -> Mapping[str, str]:
@@ -383,3 +373,20 @@ class BartForConditionalGeneration(BartPretrainedModel, Seq2SeqLM):
         table = "model.shared.weight" if shared else "model.decoder.embed_tokens.weight"
         head = {"lm_head.weight": table} if self.config.tie_word_embeddings else {}
         return {**head, **super().tied_weights}
+
+
+def without_computed_positions(config: BartConfig, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return weights without the positions that a model computes.  Raises: CheckpointError for others"""
+    kept = dict(state)
+    parts = ("model.encoder", "model.decoder", "encoder", "decoder") if config.fixed_positions else ()
+    for part in parts:  # in a file without a head too
+        for name in (f"{part}.embed_positions.weight", f"{part}.embed_positions.weights"):
+            if (positions := kept.pop(name, None)) is None:
+                continue
+            computed = config.sinusoids(config.max_position_embeddings)
+            table = positions.float().cpu().array[-len(computed) :]
+            if table.shape != computed.shape or not np.allclose(table, computed, atol=ROUNDING):
+                raise CheckpointError(
+                    f"{name} are not the sinusoids that the model has", hint="the model has no learned positions"
+                )
+    return kept

@@ -80,9 +80,13 @@ class CausalAttention(ProjectedAttention):
 
     def forward(self, x_BTD: Tensor, layer: int, cache: KVCache | None) -> Tensor:
         keys, values = self.keys_and_values(x_BTD)
+        lengths = masks = None
         if cache is not None:
+            lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
             keys, values = cache.append(layer, keys, values)
-        return self.out_proj(merge_heads(causal_attention(self.query(x_BTD), keys, values, dropout_p=self.dropout)))
+        query, dropout_p = self.query(x_BTD), self.dropout
+        mixed_BHTK = causal_attention(query, keys, values, dropout_p=dropout_p, lengths=lengths, masks=masks)
+        return self.out_proj(merge_heads(mixed_BHTK))
 
 
 class CrossAttention(ProjectedAttention):

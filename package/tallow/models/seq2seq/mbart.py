@@ -30,14 +30,14 @@ class MBartConfig(BartConfig):
         **dict.fromkeys(("normalize_before", "add_final_layer_norm"), (True,)),
     }
 
+    def shifted(self, labels_BT: Tensor) -> Tensor:
+        return wrapped(labels_BT, self.pad_token_id)
+
 
 class MBartForConditionalGeneration(BartForConditionalGeneration):
     """Translates text.  Args: as BartForConditionalGeneration"""
 
     config_class = MBartConfig
-
-    def shifted(self, labels_BT: Tensor) -> Tensor:
-        return wrapped(labels_BT, self.config.pad_token_id)
 
 
 def wrapped(labels_BT: Tensor, padding: int) -> Tensor:

@@ -90,6 +90,10 @@ class Seq2SeqConfig(Config):
         """The first token that the decoder reads."""
         return self.pad_token_id if self.decoder_start_token_id is None else self.decoder_start_token_id
 
+    def shifted(self, labels_BT: Tensor) -> Tensor:
+        """Return the decoder's input for labels: the start token, and all labels but the last."""
+        return shift_right(labels_BT, self.start_id, self.pad_token_id)
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -255,10 +259,6 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
         """Return logits (B, T, V) from the head's input (B, T, D)."""
         return tied_logits(hidden_BTD, self.token_embedding) if self.lm_head is None else self.lm_head(hidden_BTD)
 
-    def shifted(self, labels_BT: Tensor) -> Tensor:
-        """Return the decoder's input for labels: the start token, and all labels but the last."""
-        return shift_right(labels_BT, self.config.start_id, self.config.pad_token_id)
-
     def forward(
         self,
         input_ids: Tensor,
@@ -281,7 +281,7 @@ class Seq2SeqLM(TextGeneration, PretrainedModel):
         if decoder_input_ids is None:
             if labels is None:
                 raise ArgumentError("neither decoder_input_ids nor labels", hint="pass the texts, or labels to train")
-            decoder_input_ids = self.shifted(labels)
+            decoder_input_ids = self.config.shifted(labels)
         encoded_BSD = self.encode(input_ids, attention_mask)
         sources = Sources(self.cross_keys(encoded_BSD), None if attention_mask is None else key_mask(attention_mask))
         logits_BTV = self.logits(self.decode(decoder_input_ids, sources))

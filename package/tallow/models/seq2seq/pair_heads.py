@@ -19,7 +19,7 @@ from tallow.models.causal_lm import CacheShape
 from tallow.models.pretrained import SpanLogits
 from tallow.models.seq2seq.bart import BartConfig, BartPretrainedModel
 from tallow.models.seq2seq.cross_layers import CrossKeys
-from tallow.models.seq2seq.model import Seq2SeqConfig, Sources, shift_right
+from tallow.models.seq2seq.model import Seq2SeqConfig, Sources
 from tallow.models.seq2seq.t5 import T5Config, T5EncoderModel, T5PairModel, T5PretrainedModel
 from tallow.nn.attention import key_mask
 from tallow.nn.cache import KVCache
@@ -67,7 +67,7 @@ class PairHead:
     def read(self, input_ids: Tensor, attention_mask: Tensor | None, decoder_input_ids: Tensor | None) -> Tensor:
         """Return the hidden states (B, T, D) of texts of the decoder; None means the sources, shifted to the right."""
         if decoder_input_ids is None:
-            decoder_input_ids = shift_right(input_ids, self.config.start_id, self.config.pad_token_id)
+            decoder_input_ids = self.config.shifted(input_ids)
         model: Any = self
         sources = Sources(
             model.cross_keys(model.encode(input_ids, attention_mask)),

@@ -68,6 +68,8 @@ LATE = {
         "tallow.compat.packages.tokenizers",
     ): "only where `tokenizers` is not installed",
     ("tallow.transformers.generation.streamers", "asyncio"): "slow to import; only for asynchronous streamers",
+    ("tallow.transformers.adapters", "tallow.peft.peft_model"): "only for models with adapters",
+    ("tallow.transformers.adapters", "tallow.peft.state"): "only for models with adapters",
     ("tallow.transformers.tokenization_chat", "tallow.text.response_parser"): "only for answers that are read in parts",
     ("tallow.transformers.utils", "importlib.metadata"): "slow to import; training scripts alone check versions",
     ("tallow.models.text_generation", "tallow.generation.constrain"): "pages start without it",

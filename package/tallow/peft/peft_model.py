@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from tallow import dtypes
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError
 from tallow.hub import local_folder
@@ -132,9 +133,10 @@ class PeftModel(Module):
         """
         with atomic_folder(save_directory) as stage:
             for name in self.peft_config if selected_adapters is None else selected_adapters:
-                self._write_adapter(name, stage / name if name != DEFAULT else stage, save_embedding_layers)
+                self.write_adapter(name, stage / name if name != DEFAULT else stage, save_embedding_layers)
 
-    def _write_adapter(self, name: str, folder: Path, save_embedding_layers: bool | str) -> None:
+    def write_adapter(self, name: str, folder: Path, save_embedding_layers: bool | str = "auto") -> None:
+        """Write one adapter to a folder, whatever its name.  Args, raises: as `save_pretrained`"""
         state = get_peft_model_state_dict(self.base_model, name, save_embedding_layers)
         folder.mkdir(parents=True, exist_ok=True)
         values = {key: tensor.cpu().contiguous() for key, tensor in state.items()}
@@ -240,12 +242,16 @@ def prepare_model_for_kbit_training(
 ) -> Module:
     """Freeze the weights of a quantised model, whose products stay quantised, before `get_peft_model`.
 
+    Weights in 16 bits become float32, as in peft.
+
     Args:
         use_gradient_checkpointing: store the inputs of layers only, where the model can.
         gradient_checkpointing_kwargs: as `gradient_checkpointing_enable` of the model.
     """
     for parameter in model.parameters():
         parameter.requires_grad_(False)
+        if parameter.dtype in (dtypes.float16, dtypes.bfloat16):
+            parameter.data = parameter.data.float()
     if use_gradient_checkpointing and hasattr(model, "gradient_checkpointing_enable"):
         model.enable_input_require_grads()
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs)

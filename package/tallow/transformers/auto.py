@@ -9,6 +9,7 @@ from tallow.errors import ArgumentError
 from tallow.hub import local_model
 from tallow.models.architectures import ARCHITECTURES, PREFIXES
 from tallow.models.gguf import models as gguf_models
+from tallow.transformers.adapters import base_of
 from tallow.transformers.configuration import PreTrainedConfig, unsupported
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.model_classes import model_class
@@ -76,6 +77,9 @@ class AutoClass:
             file = path / kwargs.pop("gguf_file") if path.is_dir() else path
             return cls._from_gguf(file, str(name), kwargs)
         if not isinstance(config, PreTrainedConfig):
+            if (base := base_of(path)) is not None:
+                found = {key: value for key, value in where.items() if key not in ("revision", "subfolder")}
+                path, _ = find_folder(base, found, local_model)
             config = PreTrainedConfig.from_pretrained(path if config is None else config)
             config._name_or_path = str(name)
             kind = cls.class_for(config)

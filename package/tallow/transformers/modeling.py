@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import signature
 from pathlib import Path
@@ -19,6 +19,7 @@ from tallow.nn.linear import Linear
 from tallow.nn.parameter import Parameter
 from tallow.ops.joining import cat
 from tallow.tape.modes import no_grad
+from tallow.transformers.adapters import AdapterMixin
 from tallow.transformers.capture import layers_of
 from tallow.transformers.configuration import PreTrainedConfig, dtype_of
 from tallow.transformers.forward_common import Options
@@ -35,7 +36,7 @@ FILE = "generation_config.json"
 GENERATING = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # ends of the classes' names
 
 
-class PreTrainedModel(GenerationMixin, PretrainedModel):
+class PreTrainedModel(AdapterMixin, GenerationMixin, PretrainedModel):
     """The base of models: transformers' names over a class of `tallow.models`.
 
     Args:    config: a config of the class
@@ -53,6 +54,7 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
     supports_gradient_checkpointing: ClassVar[bool] = True
     warnings_issued: ClassVar[dict[str, bool]] = {}
     name_or_path: str = ""
+    model_tags: list[str] | None = None
     is_gradient_checkpointing: bool = False
 
     def __init__(self, config: Any, *args: Any, **kwargs: Any) -> None:
@@ -342,6 +344,11 @@ class PreTrainedModel(GenerationMixin, PretrainedModel):
     def set_attn_implementation(self, attn_implementation: Any) -> None:
         """Do nothing: tallow chooses how attention is computed."""
         warn(f"attn_implementation={attn_implementation!r} has no effect: tallow has one attention", TallowWarning)
+
+    def add_model_tags(self, tags: str | Sequence[str]) -> None:
+        """Add tags for the model's card, which `Trainer.create_model_card` writes; each counts once."""
+        new = [tags] if isinstance(tags, str) else list(tags)
+        self.model_tags = list(dict.fromkeys([*(self.model_tags or ()), *new]))
 
     def post_init(self) -> None:
         """Do nothing: weights are drawn where they are made. Models that programs write call it."""

@@ -15,6 +15,7 @@ from tallow.io.model_folder import load_folder
 from tallow.models import loading
 from tallow.models.gguf import models as gguf_models
 from tallow.nn import init
+from tallow.transformers.adapters import base_of
 from tallow.transformers.configuration import PreTrainedConfig, dtype_of
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.quantization_config import quant_of
@@ -72,6 +73,10 @@ def _load(
     folder, kwargs = find_folder(name, kwargs, local_model)
     if gguf is not None:
         folder = folder / gguf
+    if (base := base_of(folder)) is not None:
+        loaded = _load(cls, base, config, plan, model_args, kwargs)
+        (loaded[0] if plan.info else loaded).load_adapter(folder)
+        return loaded
     if folder.is_file():
         return load_gguf(cls, gguf_models.load(folder, plan.as_dtype, plan.device), plan, str(name), kwargs)
     unknown = kwargs
@@ -98,12 +103,25 @@ def _load(
 def _load_own(cls: Any, config: Any, folder: Path, plan: Plan, model_args: tuple[Any, ...]) -> Any:
     """Load a class that a program wrote itself: make it, and fill in the weights of the folder."""
     model = cls(config, *model_args)
-    result = model.load_state_dict(load_folder(folder) if plan.state is None else plan.state, strict=False)
+    state = load_folder(folder) if plan.state is None else plan.state
+    result = model.load_state_dict(_with_prefix(model, state), strict=False)
     missing, unexpected = sorted(result.missing_keys), sorted(result.unexpected_keys)
     _report(cls, str(folder), missing, unexpected)
     model = model.to(plan.device, dtype=plan.as_dtype).eval()
     info = {"missing_keys": set(missing), "unexpected_keys": set(unexpected), "mismatched_keys": set()}
     return (model, {**info, "error_msgs": []}) if plan.info else model
+
+
+def _with_prefix(model: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return weights under the names that a program's class has, from a file of the model without a head, or with."""
+    prefix = f"{model.base_model_prefix}." if model.base_model_prefix else ""
+    if not prefix:
+        return state
+    has, given = (any(name.startswith(prefix) for name in names) for names in (model.state_dict(), state))
+    if has and not given:
+        own = model.state_dict()
+        return {name if name in own else prefix + name: value for name, value in state.items()}
+    return {name.removeprefix(prefix): value for name, value in state.items()} if given and not has else state
 
 
 class Plan:

@@ -14,6 +14,7 @@ from tallow.io.atomic import atomic_write
 from tallow.io.model_folder import INDEX
 from tallow.nn.block_layers import block_layers
 from tallow.nn.module import Module
+from tallow.transformers.adapters import adapters_of
 from tallow.transformers.state_names import saved
 
 WEIGHTS = "model.safetensors"
@@ -31,7 +32,7 @@ def save(
     save_function: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Write a model's folder.
+    """Write a model's folder; of a model with adapters the active one alone, as in transformers.
 
     Args:
         is_main_process: False writes nothing.
@@ -44,6 +45,9 @@ def save(
     Raises:  ArgumentError for quantised weights, and for another size; OSError
     """
     if not is_main_process:
+        return
+    if (adapters := adapters_of(model)) is not None:
+        adapters.write_adapter(adapters.active_adapters[0], Path(save_directory))
         return
     if any(block_layers(model)):
         raise ArgumentError(

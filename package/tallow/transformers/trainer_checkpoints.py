@@ -17,6 +17,7 @@ from tallow.core.creation import tensor
 from tallow.errors import ArgumentError, CheckpointError, warn
 from tallow.io import files, safetensors
 from tallow.io.model_folder import load_folder
+from tallow.transformers.adapters import adapters_of
 from tallow.transformers.trainer_callback import TrainerControl, TrainerState
 from tallow.transformers.trainer_utils import (
     PREFIX_CHECKPOINT_DIR,
@@ -97,16 +98,34 @@ class TrainerCheckpoints:
         for path, values in files.items():
             path.write_text(json.dumps(values, indent=4, sort_keys=True), encoding="utf-8")
 
-    def create_model_card(self, model_name: str | None = None, **kwargs: Any) -> None:
+    def create_model_card(
+        self,
+        language: str | None = None,
+        license: str | None = None,
+        tags: str | list[str] | None = None,
+        model_name: str | None = None,
+        finetuned_from: str | None = None,
+        tasks: str | list[str] | None = None,
+        dataset_tags: str | list[str] | None = None,
+        dataset: str | list[str] | None = None,
+        dataset_args: str | list[str] | None = None,
+    ) -> None:
         """Write `README.md` of `output_dir`: the arguments as its header, and the results of the last evaluation.
 
-        Args:  kwargs: entries of the header, such as `language`, `license`, `tags`, `dataset` and `finetuned_from`
+        Args:
+            tags: besides those of the model, see `PreTrainedModel.add_model_tags`.
+            dataset_tags, dataset: both name the data; the tags are those of the Hub.
+            dataset_args: settings of the data, such as "en-de".
+
         Raises:  OSError
         """
         folder = Path(self.args.output_dir or ".")
         folder.mkdir(parents=True, exist_ok=True)
-        renamed = {"finetuned_from": "base_model", "dataset": "datasets", "dataset_tags": "datasets"}
-        header = {renamed.get(name, name): value for name, value in kwargs.items() if value is not None}
+        own = [tags] if isinstance(tags, str) else tags or []
+        every = list(dict.fromkeys([*own, *(getattr(self.model, "model_tags", None) or [])]))
+        entries = {"language": language, "license": license, "tags": every or None, "base_model": finetuned_from}
+        entries |= {"tasks": tasks, "datasets": dataset_tags or dataset, "dataset_args": dataset_args}
+        header = {name: value for name, value in entries.items() if value is not None}
         lines = ["---", *(f"{name}: {json.dumps(value)}" for name, value in header.items()), "---", ""]
         evaluations: list[Mapping[str, float]] = [entry for entry in self.state.log_history if "eval_loss" in entry]
         last = evaluations[-1] if evaluations else {}
@@ -159,8 +178,8 @@ class TrainerCheckpoints:
 
     def _load_model(self, checkpoint: str) -> None:
         folder = Path(checkpoint)
-        if hasattr(self.model, "load_adapter"):
-            self._load_adapter(folder)
+        if (adapters := adapters_of(self.model)) is not None:
+            _load_adapter(adapters, folder)
             return
         if not folder.is_dir():
             raise CheckpointError(f"{folder} is not a folder", hint="pass a folder of checkpoints, or True")
@@ -177,12 +196,6 @@ class TrainerCheckpoints:
         """Return the names, in the state of the model, of parameters that have another name too."""
         first = {name for name, _ in self.model.named_parameters()}
         return {name for name, _ in self.model.named_parameters(remove_duplicate=False)} - first
-
-    def _load_adapter(self, folder: Path) -> None:
-        name = self.model.active_adapter
-        self.model.delete_adapter(name)
-        self.model.load_adapter(folder, name, is_trainable=True)
-        self.model.set_adapter(name)
 
     def _load_state(self, checkpoint: str) -> None:
         self.state = TrainerState.load_from_json(Path(checkpoint) / STATE)
@@ -246,3 +259,10 @@ def _readable(name: str, value: Any) -> Any:
     if name == "total_flos":
         return f"{int(value) >> 30}GF"
     return round(value, 4) if isinstance(value, float) else value
+
+
+def _load_adapter(adapters: Any, folder: Path) -> None:
+    name = adapters.active_adapter
+    adapters.delete_adapter(name)
+    adapters.load_adapter(folder, name, is_trainable=True)
+    adapters.set_adapter(name)

@@ -887,6 +887,18 @@ def test_a_full_graph_is_demanded_in_every_call() -> None:
     assert len(calls) == 1
 
 
+def test_a_growing_text_has_one_plan_for_its_last_tokens() -> None:
+    """The strides of the view differ at each call, in a dimension of one entry."""
+    compiled = tl.compile(lambda x: x.cos() * 2 + x[:, :1])
+    text = data(1, 4)
+    for _ in range(10):
+        same(compiled(text[:, -4:]), text[:, -4:].cos() * 2 + text[:, -4:-3])
+        text = tl.cat([text, text[:, -1:] * 0.9], 1)
+    assert len(compiled.plans) <= 2  # the first argument is no view
+    rows = data(2, 8)
+    same(compiled(rows[:, -4:]), rows[:, -4:].cos() * 2 + rows[:, 4:5])
+
+
 def test_plans_are_used_while_other_calls_run_eagerly() -> None:
     compiled = tl.compile(lambda x, n: x * n)
     for n in range(8):

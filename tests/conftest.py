@@ -78,8 +78,19 @@ def has_threads() -> bool:
     return threads.most_threads() > 1
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Exempt the tens of thousands of tests and their imports from garbage collection: they live until the end."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage while tests are found: tens of thousands, and what they import, live until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        exempt_from_garbage_collection()
+
+
+def exempt_from_garbage_collection() -> None:
+    """Exempt what lives now from garbage collection, which takes seconds if it looks at all of a long run."""
     if not IN_PYODIDE:  # Hypothesis asks the collector for referrers of NumPy's random generator
         gc.collect()
         gc.freeze()
@@ -120,6 +131,12 @@ def no_process_group_is_left() -> Iterator[None]:
     yield
     groups = sys.modules.get("tallow.distributed.groups")
     assert groups is None or not groups.is_initialized()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def garbage_of_a_file_is_collected_once() -> Iterator[None]:
+    yield
+    exempt_from_garbage_collection()
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,7 @@ def pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Pages]:
     http = importlib.import_module("huggingface_hub.utils._http")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(in_browser, "PAUSES_S", ())
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # of the package, 23 s before it gives up
     monkeypatch.setattr(in_browser, "PART", 40)
     monkeypatch.delenv("HF_ENDPOINT", raising=False)
     stub = Pages()

@@ -13,6 +13,7 @@ import ast
 import json
 import re
 from collections.abc import Collection, Mapping
+from math import isfinite
 from typing import Any
 
 _CALL = re.compile(r"\s*<function=([^<>\s]+)>(.*?)(?:</function>\s*)?\Z", re.DOTALL)
@@ -22,6 +23,48 @@ _IN_BRACES = re.compile(r"\s*call:([\w.-]+)(\{.*\})\s*\Z", re.DOTALL)
 _KEY = re.compile(r"([{,]\s*)([\w.-]+)(\s*:)")
 QUOTES = ('<|"|>', "<escape>")  # special tokens around a string of Gemma
 MOST = 1 << 16  # characters of a list of calls, whose syntax tree takes much more memory
+_TAGS, _BRACES, _NAME = "<function=", "call:", re.compile(r"[\w.-]+(?:\[CALL_ID\]\w*)?\[ARGS\]")
+_STRINGS = {mark: re.compile(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}", re.DOTALL) for mark in "\"'"}
+
+
+def json_value(text: str) -> Any:
+    """Return the value of a text in JSON.
+
+    Raises:  ValueError for another text, and for numbers that JSON lacks, such as NaN and 1e999; RecursionError
+    """
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    """Return a number.  Raises: ValueError for NaN and infinities"""
+    if not isfinite(number := float(text)):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
+
+
+def begins_call(text: str) -> bool:
+    """Return whether a text begins as a call in one of the forms does, without a marker before it."""
+    start = text.lstrip()
+    return start.startswith(("{", "[{", _TAGS, _BRACES)) or _NAME.match(start) is not None
+
+
+def ends_in_string(text: str) -> bool:
+    """Return whether a call is cut within a string, where marks are part of the string."""
+    start = text.lstrip()
+    if start.startswith(_BRACES):
+        return any(start.count(quote) % 2 for quote in QUOTES)
+    if start.startswith(("{", "[{")) or _NAME.match(start):
+        marks = '"'
+    elif start.startswith("["):
+        marks = "\"'"
+    else:
+        return False
+    place = 0
+    while (first := min((i for mark in marks if (i := start.find(mark, place)) >= 0), default=None)) is not None:
+        if (whole := _STRINGS[start[first]].match(start, first)) is None:
+            return True
+        place = whole.end()
+    return False
 
 
 def call_by_tags(text: str, tools: Collection[str]) -> tuple[str, dict[str, Any]] | None:
@@ -44,7 +87,7 @@ def _typed(text: str, schema: Any) -> Any:
     if kind is None or kind == "string":
         return text
     try:
-        return json.loads(text)
+        return json_value(text)
     except (ValueError, RecursionError):
         lowered = text.strip().lower()
         return {"true": True, "false": False}.get(lowered, text) if kind == "boolean" else text
@@ -82,7 +125,7 @@ def call_by_name(text: str, tools: Collection[str]) -> tuple[str, dict[str, Any]
     else:
         return None
     try:
-        arguments = json.loads(body)
+        arguments = json_value(body)
     except (ValueError, RecursionError):
         return None
     return (found[1], arguments) if isinstance(arguments, dict) and found[1] in tools else None

@@ -29,7 +29,16 @@ from tallow.generation.constrain.expressions import (
 from tallow.generation.constrain.grammars import Grammar, json_schema
 from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
 from tallow.generation.constrain.schema_shapes import checked_size
-from tallow.generation.tool_formats import QUOTES, call_by_name, call_by_tags, calls_in_list, may_be_list
+from tallow.generation.tool_formats import (
+    QUOTES,
+    begins_call,
+    call_by_name,
+    call_by_tags,
+    calls_in_list,
+    ends_in_string,
+    json_value,
+    may_be_list,
+)
 
 __all__ = ["Arguments", "Call", "CallReader", "Reasoning", "Text", "required_call", "text_or_calls"]
 
@@ -174,6 +183,7 @@ class CallReader:
     def __init__(self, names: Collection[str], *, required: bool = False) -> None:
         self._names = names
         self._held = ""  # not delivered yet
+        self._checked = 0  # how much of it holds no mark that ends a call
         self._state = _REQUIRED if required else _START if names else _FREE
         self._found = False
 
@@ -199,18 +209,29 @@ class CallReader:
                 place = len(self._held)
             shown, self._held = self._held[:place], self._held[place:]
             pieces += [Text(shown)] if shown else []
-        while self._state == _CALLS and (end := _ENDS.search(self._held)):
-            call, self._held = self._held[: end.start()], self._held[end.end() :]
-            pieces += self._whole(_inside(call))
+        while self._state == _CALLS and (end := _end_of_call(self._held, self._checked)):
+            pieces += self._take(end)
+        self._checked = len(self._held) if self._state == _CALLS else 0
         return pieces
+
+    def _take(self, end: re.Match[str]) -> list[Piece]:
+        """Return the call that ends at a mark, and what follows it is held."""
+        call, self._held, self._checked = self._held[: end.start()], self._held[end.end() :], 0
+        return self._whole(_inside(call))
 
     def finish(self) -> list[Piece]:
         """Return what was held back at the end of the text."""
+        pieces: list[Piece] = []
+        while self._state == _CALLS:
+            if found := self._whole(_inside(self._held)):
+                return [*pieces, *found]
+            if (end := _ENDS.search(self._held)) is None:
+                break
+            pieces += self._take(end)  # a string that does not end holds no marks
         held, self._held = self._held, ""
         if not self._names or self._state in (_REQUIRED, _WITHIN):
             return []
-        found = self._whole(_inside(held)) if self._state == _CALLS else []
-        return found or ([Text(held)] if held and not (self._found and held.isspace()) else [])
+        return [*pieces, *([Text(held)] if held and not (self._found and held.isspace()) else [])]
 
     def _whole(self, text: str) -> list[Piece]:
         """Return a call that is complete; nothing for a text that is no call of a tool."""
@@ -220,7 +241,7 @@ class CallReader:
             self._found = True
             return [Call(name, json.dumps(arguments, ensure_ascii=False)) for name, arguments in others]
         try:
-            given = json.loads(text)
+            given = json_value(text)
         except (ValueError, RecursionError):
             return []
         calls: list[Piece] = []
@@ -243,6 +264,22 @@ class CallReader:
         return pieces
 
 
+def _end_of_call(text: str, checked: int) -> re.Match[str] | None:
+    """Return the first mark after calls that is in none of their strings.
+
+    Args:    checked: the length of the beginning that holds no such mark
+    """
+    longest = max(map(len, (*CLOSES, NEXT)))
+    for end in _ENDS.finditer(text, max(0, checked - longest)):
+        if not ends_in_string(_inside(text[: end.start()])):
+            return end
+    return None
+
+
 def _inside(text: str) -> str:
-    """Return what follows a marker of the beginning of calls; the text itself without one."""
-    return next((text.partition(marker)[2] for marker in OPENS if marker in text), text)
+    """Return what follows the first marker of the beginning of calls; the text itself without one."""
+    places = [(text.index(marker), marker) for marker in OPENS if marker in text]
+    if not places or begins_call(text):
+        return text
+    place, marker = min(places)
+    return text[place + len(marker) :]

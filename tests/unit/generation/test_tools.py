@@ -131,6 +131,15 @@ FOUND = {
         '<tool_call>{"name": ["time"], "arguments": {}}',
         0,
     ),
+    "an object with a marker": ('{"name": "other", "x": "<tool_call>"}', '{"name": "other", "x": "<tool_call>"}', 0),
+    "text between calls": (f"<tool_call>{TIME}</tool_call> and <tool_call>{TIME}</tool_call>", "", 2),
+    "a string without an end": (f'<tool_call>{{"name": "other</tool_call><tool_call>{TIME}</tool_call>', "", 1),
+    "Gemma 4, NaN": ("<|tool_call>call:time{zone:NaN}", "<|tool_call>call:time{zone:NaN}", 0),
+    "too large a number": (
+        '{"name": "time", "arguments": {"zone": 1e999}}',
+        '{"name": "time", "arguments": {"zone": 1e999}}',
+        0,
+    ),
     "Gemma 4, half": ("<|tool_call>call:time{zone:", "<|tool_call>call:time{zone:", 0),
 }
 
@@ -145,6 +154,36 @@ def test_calls_that_a_model_chooses(name: str) -> None:
         calls = [piece for piece in pieces if isinstance(piece, Call)]
         assert "".join(piece.text for piece in pieces if isinstance(piece, Text)) == content
         assert [(call.name, json.loads(call.arguments)) for call in calls] == [("time", {"zone": "é"})] * count
+
+
+MARKED = "a [TOOL_CALLS]</tool_call> \\' <tool_call>[ARGS]<|tool_call_end|><tool_call|>"
+WITH_MARKS = {
+    "tags of Qwen": "<tool_call>{json}</tool_call>",
+    "alone": "{json}",
+    "Mistral, names": "[TOOL_CALLS]time[ARGS]{arguments}[TOOL_CALLS]time[ARGS]{arguments}",
+    "Mistral, a list": "[TOOL_CALLS][{json}, {json}]",
+    "LFM2": "<|tool_call_start|>[time(zone={python})]<|tool_call_end|>",
+    "Gemma 4": '<|tool_call>call:time{{zone:<|"|>{text}<|"|>}}<tool_call|>',
+}
+
+
+@pytest.mark.parametrize("name", WITH_MARKS)
+def test_marks_in_strings_of_arguments_are_parts_of_them(name: str) -> None:
+    arguments = json.dumps({"zone": MARKED})
+    call = json.dumps({"name": "time", "arguments": {"zone": MARKED}})
+    text = WITH_MARKS[name].format(json=call, arguments=arguments, python=repr(MARKED), text=MARKED)
+    count = max(WITH_MARKS[name].count("{json}") + WITH_MARKS[name].count("{arguments}"), 1)
+    for size in (1, 4, len(text)):
+        reader = CallReader(SCHEMAS)
+        pieces = [piece for i in range(0, len(text), size) for piece in reader.push(text[i : i + size])]
+        assert [*pieces, *reader.finish()] == [Call("time", arguments)] * count
+
+
+def test_a_number_in_tags_that_json_lacks_is_a_text() -> None:
+    pieces = CallReader({"f": {"properties": {"x": {"type": "number"}}}}).push(
+        "<tool_call><function=f><parameter=x>NaN</parameter></function></tool_call>"
+    )
+    assert pieces == [Call("f", '{"x": "NaN"}')]
 
 
 @pytest.mark.parametrize("size", [1, 3, len(TIME)])

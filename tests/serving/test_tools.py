@@ -14,8 +14,10 @@ from support.chats import CHATML, HEADERS, save_tokenizer
 from support.small_server import Running, post
 
 from tallow.errors import ArgumentError
+from tallow.models.causal_lm import CausalLM
 from tallow.models.generation_config import GenerationConfig
 from tallow.serving import TextModel
+from tallow.serving.http.responses import ModelResponse
 from tallow.serving.http.tools import CallDeltas, Tools, merged, reasoning_of
 from tallow.text import Tokenizer
 
@@ -183,6 +185,34 @@ def test_a_parsed_response(client: OpenAI) -> None:
     assert answer.status == "completed"
 
 
+CHANNELS = "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>It is"
+
+
+@pytest.mark.parametrize("size", [1, 7, len(CHANNELS)])
+def test_a_response_in_channels(size: int) -> None:
+    """The events build the items, as clients do."""
+    answer: Any = SimpleNamespace(_reader=CallDeltas(None, has_channels=True), _items=[])
+    texts: dict[int, str] = {}
+    kinds = []
+    for i in range(0, len(CHANNELS), size):
+        for index, name, values in ModelResponse._read(
+            answer, CHANNELS[i : i + size], is_last=i + size >= len(CHANNELS)
+        ):
+            if name.endswith("delta"):
+                texts[index] = texts.get(index, "") + values["delta"]
+            else:
+                kinds.append((index, name))
+    assert texts == {0: "Hm", 1: "It is"}
+    first, last = (item.entry("completed") for item in answer._items)
+    assert (first["type"], first["content"][0]) == ("reasoning", {"type": "reasoning_text", "text": "Hm"})
+    assert (last["type"], last["content"][0]["text"]) == ("message", "It is")
+    assert kinds == [
+        *((0, name) for name in ("output_item.added", "content_part.added")),
+        *((0, name) for name in ("reasoning_text.done", "content_part.done", "output_item.done")),
+        *((1, name) for name in ("output_item.added", "content_part.added")),
+    ]
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -217,6 +247,9 @@ def test_special_tokens_around_calls_and_in_channels(tmp_path: Path) -> None:
     pieces = [*map(decoder.push, ids), decoder.finish()]
     assert "".join(pieces) == text.replace("<other>", "")
     assert served.has_channels
+    first = theirs.encode(text.partition("<|channel|>commentary")[0], add_special_tokens=False)
+    read = CausalLM._readable(SimpleNamespace(tokenizer=served.words), iter(first), plain=False)
+    assert "".join(read) == "<think>\nHm"
     answer = CallDeltas(Tools(TOOLS, {"weather": WEATHER, "time": {}}, most_calls=1), has_channels=True)
     deltas = [delta for piece in (*pieces, "<|call|>", *pieces) for delta in answer.push(piece)]
     content, (call,) = merged(deltas)

@@ -61,6 +61,11 @@ LATE = {
     ("tallow.cli.parser", "difflib"): "only for the text of an error",
     ("tallow.errors", "difflib"): "only for the text of an error, on Python 3.11",
     ("tallow.hub.in_browser", "urllib.parse"): "pages start without it",
+    ("tallow.models.causal_lm", "tallow.generation.harmony"): "imports grammars; only for models with channels",
+    (
+        "tallow.models.encoders.text_classifier",
+        "tallow.models.encoders.token_scorer",
+    ): "a subclass, which it returns for folders of language models",
     ("tallow.text.chat", "tallow.text.template_sandbox"): "needs jinja2, of the extra `text`",
     ("tallow.text.tokenizer_engines", "tallow.text.charsmap"): "pages start without it",
     (

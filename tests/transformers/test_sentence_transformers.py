@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,62 @@ def test_cross_encoder(folders: Folders, real: Any) -> None:
                 ours.rank(TEXTS[0], TEXTS)
 
 
+ROLES = (
+    "{% for m in messages %}{% if m['role'] == 'system' %}I: {{ m['content'] }}\n{% elif m['role'] == 'query' %}"
+    "Q: {{ m['content'] }}\n{% elif m['role'] == 'document' %}D: {{ m['content'] }}\nyes or no?{% endif %}{% endfor %}"
+)
+
+
+def scorer_folder(folder: str, template: str) -> str:
+    """Give a folder tokens "yes" and "no", and a chat template."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens(["yes", "no"])
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_start|>", "<|im_end|>"]})
+    tokenizer.chat_template = template
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    for part in (tokenizer, model):
+        part.save_pretrained(folder)
+    return folder
+
+
+def test_cross_encoder_of_a_language_model(folders: Folders, real: Any, tmp_path: Path) -> None:
+    path = scorer_folder(folders("Qwen3ForCausalLM", initializer_range=0.3), ROLES)
+    pairs = [(TEXTS[0], text) for text in (*TEXTS, TEXTS[3] * 3)]
+    options: Any = {"prompts": {"web": "a cat "}, "default_prompt_name": "web", "max_length": 48}
+    theirs, ours = real.CrossEncoder(path, device="cpu", **options), mine.CrossEncoder(path, **options)
+    expected = theirs.predict(pairs)
+    assert np.ptp(expected) > 0.1
+    near(ours.predict(pairs), expected)
+    near(ours.predict(pairs, prompt="hello"), theirs.predict(pairs, prompt="hello"))
+    ours.save_pretrained(tmp_path / "ours")
+    theirs.save_pretrained(str(tmp_path / "theirs"))
+    near(mine.CrossEncoder(tmp_path / "theirs").predict(pairs), expected)
+    near(real.CrossEncoder(str(tmp_path / "ours"), device="cpu").predict(pairs), expected)
+
+
+def test_qwen3_reranker_without_a_template_of_pairs(folders: Folders) -> None:
+    """The prompt of the model's card, built from tokens by transformers, whose logits give the score."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    path = scorer_folder(folders("Qwen3ForCausalLM", initializer_range=0.4, max_position_embeddings=512), "{{ 1 }}")
+    tokenizer, model = AutoTokenizer.from_pretrained(path), AutoModelForCausalLM.from_pretrained(path).eval()
+    judge = "Judge whether the Document meets the requirements based on the Query and the Instruct provided. "
+    judge += 'Note that the answer can only be "yes" or "no".'
+    expected = []
+    for text in TEXTS:
+        prompt = f"<|im_start|>system\n{judge}<|im_end|>\n<|im_start|>user\n<Instruct>: Find it\n<Query>: {TEXTS[0]}\n"
+        prompt += f"<Document>: {text}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+        with torch.no_grad():
+            logits = model(torch.tensor([tokenizer.encode(prompt, add_special_tokens=False)])).logits[0, -1]
+        pair = logits[tokenizer.convert_tokens_to_ids(["no", "yes"])]
+        expected.append(pair.softmax(0)[1].item())
+    ours = mine.CrossEncoder(path, max_length=512)
+    near(ours.predict([(TEXTS[0], text) for text in TEXTS], prompt="Find it"), expected)
+
+
 def test_sparse_encoder(folders: Folders, real: Any) -> None:
     path = folders("BertForMaskedLM")
     theirs, ours = real.SparseEncoder(path, device="cpu"), mine.SparseEncoder(path)
@@ -299,3 +356,93 @@ def test_evaluators() -> None:
     assert search["cosine_mrr@10"] == pytest.approx((1 / 2 + 1) / 2)
     gain = (1 / np.log2(3) + 1 / np.log2(5)) / (1 + 1 / np.log2(3))
     assert search["cosine_ndcg@10"] == pytest.approx((gain + 1) / 2)
+
+
+def colbert_folder(folders: Folders, form: str, target: Path) -> Path:
+    """Write a folder of a ColBERT in one of its forms: by the real library, or by hand as older programs did."""
+    import torch
+    from safetensors.torch import load_file, save_file
+    from sentence_transformers import multi_vector_encoder
+
+    bert = folders("BertModel", initializer_range=0.3)
+    parts = real_modules()
+    torch.manual_seed(1)
+    dense = parts.Dense(
+        32, 12, bias=False, activation_function=torch.nn.Identity(), module_input_name="token_embeddings"
+    )
+    if form == "sentence-transformers":
+        transformer = parts.Transformer(bert, query_length=9, document_length=12, query_expansion=EXPANSION)
+        mask = multi_vector_encoder.modules.MultiVectorMask(skiplist_words=["the", "nothing"])
+        modules = [transformer, dense, mask, parts.Normalize(module_input_name="token_embeddings")]
+        prompts = {"query": "a dog ", "document": "the "}
+        multi_vector_encoder.MultiVectorEncoder(modules=modules, prompts=prompts, device="cpu").save_pretrained(
+            str(target), create_model_card=False
+        )
+        return target
+    shutil.copytree(bert, target)
+    config = json.loads((target / "config.json").read_text())
+    if form == "original":
+        weights = {f"bert.{name}": value for name, value in load_file(target / "model.safetensors").items()}
+        save_file(weights | {"linear.weight": dense.linear.weight.detach()}, target / "model.safetensors")
+        (target / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
+        metadata = {"query_maxlen": 10, "doc_maxlen": 9, "query_token_id": "cat", "doc_token_id": "dog"}
+        (target / "artifact.metadata").write_text(json.dumps(metadata))
+        return target
+    (target / "1_Dense").mkdir()
+    dense.save(str(target / "1_Dense"))
+    (target / "1_Dense/config.json").write_text(
+        json.dumps({"in_features": 32, "out_features": 12, "bias": False} | {"activation_function": IDENTITY})
+    )
+    kinds = {"": "sentence_transformers.models.Transformer", "1_Dense": "pylate.models.Dense.Dense"}
+    rows = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(kinds.items())]
+    (target / "modules.json").write_text(json.dumps(rows))
+    settings = {"model_type": "ColBERT", "query_prefix": "[Q] ", "document_prefix": "dog ", "query_length": 11}
+    settings |= {"document_length": 10, "attend_to_expansion_tokens": True, "skiplist_words": [".", "cat"]}
+    (target / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    return target
+
+
+EXPANSION = {"strategy": "min", "length": 7, "attend": False, "token": None}
+IDENTITY = "torch.nn.modules.linear.Identity"
+
+
+def real_modules() -> Any:
+    from sentence_transformers.base import modules
+
+    return modules
+
+
+@pytest.mark.parametrize("form", ["sentence-transformers", "original", "pylate"])
+def test_multi_vector_encoder(form: str, folders: Folders, real: Any, tmp_path: Path) -> None:
+    folder = colbert_folder(folders, form, tmp_path / "model")
+    theirs, ours = real.MultiVectorEncoder(str(folder), device="cpu"), mine.MultiVectorEncoder(folder)
+    for name in ("encode_query", "encode_document"):
+        expected = getattr(theirs, name)(TEXTS)
+        found = getattr(ours, name)(TEXTS, batch_size=2)
+        for array, wanted in zip(found, expected, strict=True):
+            near(array, wanted)
+    queries, documents = theirs.encode_query(TEXTS[:2]), theirs.encode_document(TEXTS)
+    scores = ours.similarity(ours.encode_query(TEXTS[:2]), ours.encode_document(TEXTS))
+    near(scores, theirs.similarity(queries, documents), 1e-4)
+    pairs = ours.similarity_pairwise(ours.encode_query(TEXTS), ours.encode_document(TEXTS))
+    near(pairs, theirs.similarity_pairwise(theirs.encode_query(TEXTS), documents), 1e-4)
+    near(ours.encode(TEXTS[3], convert_to_numpy=True), documents[3])
+    with pytest.raises(ArgumentError, match="side"):
+        ours.encode(TEXTS, task="answer")
+
+
+def test_multi_vectors_of_bge_m3(folders: Folders) -> None:
+    """FlagEmbedding projects the last hidden states of all tokens but the first, and normalizes them."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    path = folders("XLMRobertaModel", initializer_range=0.3)
+    torch.manual_seed(2)
+    linear = torch.nn.Linear(32, 32)
+    torch.save(linear.state_dict(), Path(path) / "colbert_linear.pt")
+    tokenizer, model = AutoTokenizer.from_pretrained(path), AutoModel.from_pretrained(path).eval()
+    found = mine.MultiVectorEncoder(path).encode(TEXTS, batch_size=3)
+    for text, array in zip(TEXTS, found, strict=True):
+        with torch.no_grad():
+            hidden = model(**tokenizer(text, return_tensors="pt", truncation=True)).last_hidden_state[0, 1:]
+        near(array, torch.nn.functional.normalize(linear(hidden), dim=-1).detach().numpy())

@@ -25,6 +25,7 @@ from tallow.cli.language_model import (
 from tallow.cli.terminal import lines_of_stdin, print_text, report
 from tallow.errors import ArgumentError, TallowError, TokenizerError
 from tallow.generation import PromptCache, Sampler
+from tallow.generation.channels import ANSWER, has_channels, marks_of
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Conversation:
     ) -> None:
         self._model = model
         self._cache = cache
+        self._has_channels = has_channels(marks_of(model.tokenizer).values())
         self._options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample, "grammar": form}
         self._system = [] if system is None else [{"role": "system", "content": system}]
         self.reset()
@@ -119,8 +121,11 @@ class Conversation:
         pieces = self._model.chat(messages, cache=self._cache, **self._options)
         answer = {"role": "assistant", "content": ""}
         self.messages = [*messages, answer]
+        whole = ""
         for piece in pieces:
-            answer["content"] += piece
+            whole += piece
+            # Templates leave out the reasoning of earlier answers, except those of models with channels.
+            answer["content"] = whole.rpartition(ANSWER)[2] if self._has_channels else whole
             yield piece
 
 

@@ -9,13 +9,12 @@ Source:  https://github.com/openai/harmony, `docs/format.md`
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 
+from tallow.generation.channels import ANSWER, CHANNEL, ENDS, MESSAGE, THINK
 from tallow.generation.tools import Arguments, Call, Piece, Reasoning, Text
 
-CHANNEL, MESSAGE = "<|channel|>", "<|message|>"
-ENDS = ("<|end|>", "<|call|>", "<|return|>", "<|start|>", CHANNEL)
-MARKS = (*ENDS, MESSAGE, "<|constrain|>")  # all of them special tokens
 _END = re.compile("|".join(map(re.escape, ENDS)))
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([^\s<]+)")
@@ -71,6 +70,19 @@ class HarmonyReader:
         is_shown = recipient is None and (channel is None or channel[1] in SHOWN)
         self._kind = Text if is_shown else Reasoning
         return []
+
+
+def with_reasoning(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the text of an answer in channels, which comes in pieces; reasoning stands between <think> and </think>."""
+    reader, is_reasoning = HarmonyReader(()), False
+    for pieces in chain(map(reader.push, texts), map(HarmonyReader.finish, [reader])):
+        for piece in pieces:
+            if isinstance(piece, Call):
+                continue  # there are no tools
+            if isinstance(piece, Reasoning) != is_reasoning:
+                is_reasoning = not is_reasoning
+                yield THINK if is_reasoning else ANSWER
+            yield piece.text
 
 
 def _beginning_of_mark(text: str) -> int:

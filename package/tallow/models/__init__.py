@@ -145,6 +145,7 @@ _CLASSES = {
     "encoders.modernbert": ("ModernBertConfig", *(f"ModernBert{head}" for head in ENCODER_HEADS)),
     "encoders.roberta": ("RobertaConfig", "RobertaForCausalLM", *(f"Roberta{head}" for head in ENCODER_HEADS)),
     "encoders.sentence": ("SentenceEncoder",),
+    "encoders.multi_vector": ("MultiVectorEncoder",),
     "encoders.sparse_encoder": ("SparseEncoder",),
     "encoders.text_classifier": ("TextClassifier",),
     "seq2seq.bart": ("BartConfig", "BartForConditionalGeneration"),

@@ -16,7 +16,7 @@ from tallow.fused.decoder import FusedCache, FusedDecoder
 from tallow.fused.eligibility import ELEMENTS, Pattern, why_not
 from tallow.fused.explanation import LayerReport, explanation
 from tallow.fused.steps import MOST_ROWS, DecodeStep
-from tallow.generation import LogitsProcessor, PromptCache, Sample
+from tallow.generation import LogitsProcessor, PromptCache, Sample, channels
 from tallow.kernels.fallback import check_fallback
 from tallow.models.decoders.decoder import DecoderHead
 from tallow.models.foreign_names import refuses_foreign
@@ -30,6 +30,7 @@ from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.tape.modes import no_grad
 from tallow.text.chat import Message
+from tallow.text.stream_decoder import MarkedDecoder, pieces_of
 
 if TYPE_CHECKING:  # pages and commands that constrain nothing do not import it
     from tallow.generation.constrain import Grammar
@@ -382,7 +383,8 @@ class CausalLM(TextGeneration, DecoderHead):
         cache: PromptCache | None = None,
         **variables: Any,
     ) -> Iterator[str]:
-        """Answer a conversation; yield pieces of text as they come.
+        """Answer a conversation; yield pieces of text as they come. Where answers have channels, as those of gpt-oss,
+        what is not shown to readers stands between <think> and </think>.
 
         Args:
             messages: [{"role": "user", "content": "..."}], in the form that the model's chat template takes.
@@ -398,7 +400,19 @@ class CausalLM(TextGeneration, DecoderHead):
         tokens = self.tokenizer.apply_chat_template(messages, add_generation_prompt=begins, **variables)
         options: dict[str, Any] = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "cache": cache}
         generated = self.write(self, tokens, processors=self._constrained(processors, grammar), **options)
-        return self._until(self.tokenizer.decode_stream(generated), stop)
+        return self._until(self._readable(generated, plain=grammar is not None or not begins), stop)
+
+    def _readable(self, generated: Iterator[int], *, plain: bool) -> Iterator[str]:
+        """Yield the text of an answer.
+
+        Args:  plain: it has no channels, whatever the model
+        """
+        marks = {} if plain else channels.marks_of(self.tokenizer)
+        if not channels.has_channels(marks.values()):
+            return self.tokenizer.decode_stream(generated)
+        from tallow.generation.harmony import with_reasoning
+
+        return with_reasoning(pieces_of(MarkedDecoder(self.tokenizer.stream_decoder(), marks), generated))
 
 
 def host_logits(logits: dtypes.Array) -> npt.NDArray[np.float32]:

@@ -80,16 +80,19 @@ class TextBatches:
             self.prepare(texts), max_length=limit, add_special_tokens=special, truncation_side=side
         )
 
+    def placed(self, array: npt.NDArray[np.int64]) -> Tensor:
+        """Return an array of a batch on the device of the model."""
+        return wrap(devices.move(array, next(self.model.parameters()).device))
+
     def run(self, batch: Batch, *, segments: bool = False) -> tuple[Any, Tensor]:
         """Return the model's output for a batch, and the mask (B, T).
 
         Args:  segments: the model tells the two texts of a pair apart
         """
-        device = next(self.model.parameters()).device
-        tokens_BT, mask_BT = (wrap(devices.move(array, device)) for array in (batch.input_ids, batch.attention_mask))
+        tokens_BT, mask_BT = self.placed(batch.input_ids), self.placed(batch.attention_mask)
         options: dict[str, Any] = {}
         if segments:
-            options["token_type_ids"] = wrap(devices.move(batch.token_type_ids, device))
+            options["token_type_ids"] = self.placed(batch.token_type_ids)
         with no_grad():
             if batch.attention_mask.all():  # no padding: no mask
                 return self.model(tokens_BT, **options), mask_BT

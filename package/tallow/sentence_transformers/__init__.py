@@ -27,6 +27,7 @@ HOMES = {
     "model": "SentenceTransformer",
     "model_card": "SentenceTransformerModelCardData",
     "models": "",
+    "multi_vector": "MultiVectorEncoder",
     "readers": "InputExample",
     "sparse_encoder": "",
     "sparse_encoder.model": "SparseEncoder",

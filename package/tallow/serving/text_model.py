@@ -9,15 +9,12 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from tallow.errors import ArgumentError, MissingPackageError, TokenizerError
-from tallow.generation import LogitsProcessor
-from tallow.generation.harmony import CHANNEL, MESSAGE
-from tallow.generation.harmony import MARKS as CHANNEL_MARKS
+from tallow.generation import LogitsProcessor, channels
 from tallow.generation.tools import MARKS as CALL_MARKS
 from tallow.models.causal_lm import CausalLM
 from tallow.serving.kept_grammars import KeptGrammars
 from tallow.text.stream_decoder import MarkedDecoder, TextDecoder
 from tallow.text.text_tokenizer import TextTokenizer
-from tallow.text.tokenizer import Tokenizer
 
 MAX_KEPT = 8  # sets of texts whose tokens are remembered
 DEMAND = 'demand a call with tool_choice "required", or use a chat model that was trained with tools'
@@ -166,15 +163,12 @@ class TextModel:
     @cached_property
     def marks(self) -> dict[int, str]:
         """The special tokens around calls of tools, and those of "harmony", by id."""
-        if not isinstance(self.words, Tokenizer):
-            return {}
-        ids = {mark: self.words.token_to_id(mark) for mark in (*CALL_MARKS, *CHANNEL_MARKS)}
-        return {id: mark for mark, id in ids.items() if id is not None and not self.words.decode([id])}
+        return channels.marks_of(self.words, (*CALL_MARKS, *channels.MARKS))
 
     @property
     def has_channels(self) -> bool:
         """True if answers have channels, as those of gpt-oss."""
-        return {CHANNEL, MESSAGE} <= {*self.marks.values()}
+        return channels.has_channels(self.marks.values())
 
     def prompt_pieces(self, tokens: Sequence[int]) -> list[str]:
         """Return the text that each token of a prompt adds to it; that of special tokens is empty."""

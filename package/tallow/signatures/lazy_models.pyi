@@ -192,6 +192,7 @@ from tallow.models.encoders.modernbert import ModernBertForQuestionAnswering as 
 from tallow.models.encoders.modernbert import ModernBertForSequenceClassification as ModernBertForSequenceClassification
 from tallow.models.encoders.modernbert import ModernBertForTokenClassification as ModernBertForTokenClassification
 from tallow.models.encoders.modernbert import ModernBertModel as ModernBertModel
+from tallow.models.encoders.multi_vector import MultiVectorEncoder as MultiVectorEncoder
 from tallow.models.decoders.nanochat import NanoChat as NanoChat
 from tallow.models.decoders.nanochat import NanoChatConfig as NanoChatConfig
 from tallow.models.decoders.nanochat import NanoChatModel as NanoChatModel
@@ -334,6 +335,7 @@ from tallow.models.encoders import mobilebert as mobilebert
 from tallow.models.encoders import modernbert as modernbert
 from tallow.models.encoders import mpnet as mpnet
 from tallow.models.seq2seq import mt5 as mt5
+from tallow.models.encoders import multi_vector as multi_vector
 from tallow.models.decoders import nanochat as nanochat
 from tallow.models.decoders import olmo as olmo
 from tallow.models.decoders import olmoe as olmoe
@@ -769,6 +771,7 @@ __all__ = [
     "ModernBertForSequenceClassification",
     "ModernBertForTokenClassification",
     "ModernBertModel",
+    "MultiVectorEncoder",
     "NanoChat",
     "NanoChatConfig",
     "NanoChatModel",
@@ -957,6 +960,7 @@ __all__ = [
     "modernbert",
     "mpnet",
     "mt5",
+    "multi_vector",
     "nanochat",
     "olmo",
     "olmoe",

@@ -4,6 +4,7 @@ from tallow.sentence_transformers.cross_encoder.model import CrossEncoder as Cro
 from tallow.sentence_transformers.cross_encoder.trainer import CrossEncoderTrainer as CrossEncoderTrainer
 from tallow.sentence_transformers.cross_encoder.training_args import CrossEncoderTrainingArguments as CrossEncoderTrainingArguments
 from tallow.sentence_transformers.readers import InputExample as InputExample
+from tallow.sentence_transformers.multi_vector import MultiVectorEncoder as MultiVectorEncoder
 from tallow.sentence_transformers.model import SentenceTransformer as SentenceTransformer
 from tallow.sentence_transformers.model_card import SentenceTransformerModelCardData as SentenceTransformerModelCardData
 from tallow.sentence_transformers.trainer import SentenceTransformerTrainer as SentenceTransformerTrainer
@@ -19,6 +20,7 @@ from tallow.sentence_transformers.util.hard_negatives import mine_hard_negatives
 from tallow.sentence_transformers import model as model
 from tallow.sentence_transformers import model_card as model_card
 from tallow.sentence_transformers import models as models
+from tallow.sentence_transformers import multi_vector as multi_vector
 from tallow.sentence_transformers.util.quantization import quantize_embeddings as quantize_embeddings
 from tallow.sentence_transformers import readers as readers
 from tallow.sentence_transformers import sparse_encoder as sparse_encoder
@@ -31,6 +33,7 @@ __all__ = [
     "CrossEncoderTrainer",
     "CrossEncoderTrainingArguments",
     "InputExample",
+    "MultiVectorEncoder",
     "SentenceTransformer",
     "SentenceTransformerModelCardData",
     "SentenceTransformerTrainer",
@@ -46,6 +49,7 @@ __all__ = [
     "model",
     "model_card",
     "models",
+    "multi_vector",
     "quantize_embeddings",
     "readers",
     "sparse_encoder",

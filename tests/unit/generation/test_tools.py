@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tallow.errors import GrammarError
-from tallow.generation.harmony import HarmonyReader
+from tallow.generation.harmony import HarmonyReader, with_reasoning
 from tallow.generation.tool_formats import call_by_name
 from tallow.generation.tools import Arguments, Call, CallReader, Reasoning, Text, required_call, text_or_calls
 
@@ -282,6 +282,12 @@ HARMONY = {
     "no channels": ("Hello", "Hello", "", 0),
     "a header at the end": ("<|channel|>final<|message|>a<|end|><|start|>assistant", "a", "", 0),
 }
+
+
+def test_reasoning_in_channels_is_marked_as_in_other_models() -> None:
+    text, _, _, _ = HARMONY["reasoning"]
+    assert "".join(with_reasoning(text)) == "<think>\nHm\n</think>\n\né"
+    assert "".join(with_reasoning(HARMONY["text"][0])) == "It is 3 < 4."
 
 
 @pytest.mark.parametrize("name", HARMONY)

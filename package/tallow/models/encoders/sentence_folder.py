@@ -26,7 +26,7 @@ TEXT_CONFIGS = tuple(
     for model in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 PROMPTS = "config_sentence_transformers.json"
-PACKAGE = "sentence_transformers"
+PACKAGES = ("sentence_transformers.", "pylate.")
 STATIC = "StaticEmbedding"  # a kind of module
 MAX_DEPTH = 8
 
@@ -89,6 +89,8 @@ FILES = {
     "Dense": EncoderFiles((CONFIG,), (), ("",)),
     "LayerNorm": EncoderFiles((CONFIG,), (), ("",)),
     "Normalize": EncoderFiles((), (CONFIG,)),
+    "LogitScore": EncoderFiles((CONFIG,)),
+    "MultiVectorMask": EncoderFiles((CONFIG,)),
 }
 
 
@@ -214,4 +216,4 @@ def _parse_modules(text: bytes, source: str) -> Iterator[tuple[str, str]]:
             raise CheckpointError(f"{source}: {place!r} is not the name of a subfolder")
         package, _, name = str(module.get("type")).rpartition(".")
         # A module of the repository's own code keeps its whole name, which nobody knows.
-        yield name if package.startswith(f"{PACKAGE}.") else f"{package}.{name}", place
+        yield name if package.startswith(PACKAGES) else f"{package}.{name}", place

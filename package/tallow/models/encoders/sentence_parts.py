@@ -153,14 +153,18 @@ class Dense(Module):
         self.residual = residual
 
     @classmethod
-    def from_pretrained(cls, folder: Path, load: Loader = load_folder) -> Dense:
-        """Load a Dense module.  Raises: CheckpointError for an unsupported design, or weights that do not fit"""
+    def from_pretrained(cls, folder: Path, load: Loader = load_folder, names: Mapping[str, str] | None = None) -> Dense:
+        """Load a Dense module.
+
+        Args:    names: the entries that say which vectors it maps; None means those of texts
+        Raises:  CheckpointError for an unsupported design, or weights that do not fit
+        """
         path = folder / CONFIG
         entries = read_entries(path)
         wide, out = (_size(path, entries, name) for name in ("in_features", "out_features"))
         named = entries.get("activation_function", "torch.nn.modules.activation.Tanh")
         activation = activation_of(named, f"{path}: activation_function")
-        _check_usual(path, entries, _NAMES)
+        _check_usual(path, entries, _NAMES if names is None else names)
         residual = None
         if entries.get("use_residual"):
             residual = Identity() if wide == out else Linear(wide, out, bias=False, device="meta")

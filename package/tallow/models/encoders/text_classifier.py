@@ -11,13 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 
 from tallow.core.creation import from_numpy
+from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.models.auto import model_class
+from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG, read_entries
+from tallow.models.decoders.decoder_heads import DecoderForSequenceClassification
 from tallow.models.encoders.bert import BertForSequenceClassification
 from tallow.models.encoders.distilbert import DistilBertForSequenceClassification
 from tallow.models.encoders.headed_encoder import HeadedEncoder
@@ -28,6 +32,7 @@ from tallow.models.text_batches import Text, Vectors
 from tallow.models.torch_activations import activation_of
 from tallow.nn.module import Module
 from tallow.tape.modes import no_grad
+from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Batch, Tokenizer
 
 Classifier = (
@@ -35,6 +40,7 @@ Classifier = (
     | DistilBertForSequenceClassification
     | ModernBertForSequenceClassification
     | RobertaForSequenceClassification
+    | DecoderForSequenceClassification
 )
 
 OLDER_ENTRY = "sbert_ce_default_activation_function"  # of config.json, until sentence-transformers 4
@@ -52,7 +58,8 @@ class TextClassifier(HeadedEncoder):
     """Labels texts or pairs of texts.
 
     Args:
-        model: a BERT, a relative of it such as an MPNet, a DistilBERT or a ModernBERT, for sequence classification.
+        model: a BERT, a relative of it such as an MPNet, a DistilBERT, a ModernBERT or a decoder, for sequence
+            classification.
         max_length: the most tokens of a text or pair; longer ones are truncated. None means the tokenizer's limit.
         lowercase: convert texts to lower case first.
         activation: maps logits (N, L) to scores. `from_pretrained` reads it from a folder of a cross-encoder that
@@ -69,7 +76,7 @@ class TextClassifier(HeadedEncoder):
 
     kinds = get_args(Classifier)
     lacks = "does not classify texts"
-    choose = "choose an encoder of texts that does, such as a BERT"
+    choose = "choose a model that does, such as a BERT for sequence classification, or a Qwen3-Reranker"
 
     def __init__(
         self,
@@ -89,8 +96,22 @@ class TextClassifier(HeadedEncoder):
         self.takes_segments = has_segments and "token_type_ids" in tokenizer.model_input_names
 
     @classmethod
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Self:
+        if cls is TextClassifier and issubclass(model_class(path), CausalLM):
+            from tallow.models.encoders.token_scorer import TokenScorer
+
+            scorer: Any = TokenScorer.read_path(path, dtype, device, quant, strict)
+            return scorer
+        return super().read_path(path, dtype, device, quant, strict)
+
+    @classmethod
     def options_of(cls, folder: Path) -> dict[str, Any]:
-        return {**super().options_of(folder), "activation": score_activation(folder)}
+        return {**super().options_of(folder), **cls.settings_of(folder)}
+
+    @classmethod
+    def settings_of(cls, folder: Path) -> dict[str, Any]:
+        """Return the arguments that a folder's settings of scores give.  Raises: CheckpointError"""
+        return {"activation": score_activation(folder)}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -128,10 +149,29 @@ class TextClassifier(HeadedEncoder):
         scores = self.predict([(query, text) for text in texts], batch_size=batch_size)[:, 0]
         return [Ranked(int(i), float(scores[i])) for i in np.argsort(-scores, kind="stable")]
 
+    def tokenize_with(
+        self, texts: Sequence[Text], prompt: str | None, *, truncate: bool = True, side: str | None = None
+    ) -> list[Encoded]:
+        """As `tokenize`, with special tokens, after another prompt than the default.
+
+        Args:  prompt: a text before each text, or before the first of each pair; for a language model, the instruction
+        """
+        before = prompt or ""
+        written = [before + text if isinstance(text, str) else (before + text[0], text[1]) for text in texts]
+        return self.tokenize(written, truncate=truncate, side=side)
+
     def classify(self, batch: Batch) -> Vectors:
         """Return the logits (B, L) of one batch of tokenized texts."""
         logits_BL, _ = self.run(batch, segments=self.takes_segments)
         return logits_BL.float().cpu().numpy()
+
+    def scores_of(self, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
+        """Return the logits (B, L) of tokens with padding at the end, with gradients.
+
+        Args:    options: of the model's `forward`
+        Shapes:  both (B, T)
+        """
+        return self.model(input_ids, attention_mask, **options)
 
 
 def score_activation(folder: Path) -> Module | None:

@@ -15,9 +15,11 @@ from tallow.hub import local_folder
 from tallow.models import loading
 from tallow.models.architectures import ARCHITECTURES
 from tallow.models.auto import model_class
+from tallow.models.causal_lm import CausalLM
 from tallow.models.config import CONFIG, read_entries
-from tallow.models.encoders.sentence_folder import PROMPTS, text_config
+from tallow.models.encoders.sentence_folder import MODULES, PROMPTS, prompts_of, text_config
 from tallow.models.encoders.text_classifier import TextClassifier
+from tallow.models.encoders.token_scorer import LOGITS, SCORE, TokenScorer
 from tallow.models.text_batches import length_limit
 from tallow.nn import functional as F
 from tallow.nn.activation import Sigmoid
@@ -33,14 +35,17 @@ class CrossEncoder(Module):
     """Scores pairs of texts.
 
     Args:
-        model_name_or_path: the folder, or the `owner/repository` of the Hub, of a model for sequence classification; or
-            of another encoder, which gets a new head to be trained.
+        model_name_or_path: the folder, or the `owner/repository` of the Hub, of a model for sequence classification; of
+            a language model that answers "yes" or "no", such as a Qwen3-Reranker; or of another encoder, which gets a
+            new head to be trained.
         num_labels: of the model; another number than its own is an error. A new head has 1 by default.
         max_length: the most tokens of a pair; None means as the folder says.
         activation_fn: maps logits to scores; None means as the folder says, else the sigmoid of a single logit, and the
             logits themselves of several.
         device, revision, token: as for SentenceTransformer.
         model_kwargs: {"dtype": ...}, {"quant": ...}.
+        prompts: texts to write before pairs, by name, for a language model its instructions; None means the folder's.
+        default_prompt_name: of the one for calls without a prompt; None means the folder's.
 
     Raises:  CheckpointError, TokenizerError, HubError; ArgumentError, UnsupportedError for other options
 
@@ -61,13 +66,18 @@ class CrossEncoder(Module):
         token: str | None = None,
         model_kwargs: dict[str, Any] | None = None,
         backend: str = "torch",
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
         **others: Any,
     ) -> None:
         check_options(backend, others)
         super().__init__()
         dtype, quant = weights_of(model_kwargs)
         folder = local_folder(model_name_or_path, revision=revision, token=token)
-        if issubclass(model_class(folder), TextClassifier.kinds):
+        written = prompts_of(folder)
+        self.prompts = written["prompts"] if prompts is None else prompts
+        self.default_prompt_name = default_prompt_name or written["default_prompt"]
+        if issubclass(model_class(folder), (*TextClassifier.kinds, CausalLM)):
             classifier = TextClassifier.from_pretrained(folder, dtype, device, quant=quant)
         else:
             classifier = with_new_head(folder, 1 if num_labels is None else num_labels, dtype, device)
@@ -102,15 +112,27 @@ class CrossEncoder(Module):
             task: has no effect: all pairs are computed alike.
         """
         del task
-        pairs = [(f"{prompt or ''}{first}", second) for first, second in inputs]
-        batch = self.tokenizer.pad(self.classifier.tokenize(pairs), side="right")
+        pairs = [(first, second) for first, second in inputs]
+        batch = self.tokenizer.pad(self.classifier.tokenize_with(pairs, prompt), side="right")
         names = ("input_ids", "attention_mask", *(["token_type_ids"] if self.classifier.takes_segments else []))
         return {name: tensor(getattr(batch, name)).to(self.device) for name in names}
 
     def forward(self, features: Features) -> Features:
         """Return the features with `scores`, the logits (B, L) of pairs."""
         options = {name: features[name] for name in ("token_type_ids",) if name in features}
-        return features | {"scores": self.model(features["input_ids"], features["attention_mask"], **options)}
+        return features | {
+            "scores": self.classifier.scores_of(features["input_ids"], features["attention_mask"], **options)
+        }
+
+    def _prompt(self, name: str | None, prompt: str | None) -> str | None:
+        """Return the prompt of a call.  Raises: ArgumentError for an unknown name"""
+        name = self.default_prompt_name if name is None else name
+        if prompt is not None or name is None:
+            return prompt
+        if name not in self.prompts:
+            known = ", ".join(map(repr, self.prompts)) or "none"
+            raise ArgumentError(f"the model has no prompt {name!r:.80}", hint=f"its prompts: {known}")
+        return self.prompts[name]
 
     @property
     def device(self) -> devices.device:
@@ -127,6 +149,8 @@ class CrossEncoder(Module):
         convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
         sentences: Sequence[Any] | None = None,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
     ) -> Any:
         """Return the scores of pairs of texts.
 
@@ -139,6 +163,8 @@ class CrossEncoder(Module):
             convert_to_numpy: an array; False returns a list of tensors.
             convert_to_tensor: one tensor.
             sentences: the former name of `inputs`.
+            prompt_name: which of the model's prompts to write; None means its default.
+            prompt: the prompt itself.
 
         Shapes:  (N,) for a model with one label, (N, L) with several
         Raises:  ArgumentError for a batch_size below 1; TokenizerError; NumericError
@@ -146,7 +172,8 @@ class CrossEncoder(Module):
         given: Any = inputs if sentences is None else sentences
         single = len(given) > 0 and isinstance(given[0], str)
         pairs = [tuple(pair) for pair in ([given] if single else given)]
-        classifier, rows = self.classifier, self.classifier.tokenize(pairs)
+        classifier = self.classifier
+        rows = classifier.tokenize_with(pairs, self._prompt(prompt_name, prompt))
         progress = (lambda done, count: print(f"scored {done} of {count}", flush=True)) if show_progress_bar else None
         self.model.eval()
         logits = from_numpy(
@@ -169,15 +196,19 @@ class CrossEncoder(Module):
         length = classifier.max_length
         Transformer.made(self.model, self.tokenizer, length, classifier.lowercase, source).save(folder)
         entries, labels = read_entries(folder / CONFIG), classifier.labels
-        names: dict[str, Any] = {"id2label": {str(i): label for i, label in enumerate(labels)}}
-        names |= {"label2id": {label: i for i, label in enumerate(labels)}}
-        names |= {"architectures": [architecture_of(self.model, entries)]}
+        names: dict[str, Any] = {"architectures": [architecture_of(self.model, entries)]}
+        if isinstance(classifier, TokenScorer):
+            save_modules(classifier, folder)
+        else:
+            names |= {"id2label": {str(i): label for i, label in enumerate(labels)}}
+            names |= {"label2id": {label: i for i, label in enumerate(labels)}}
         kind = type(self.activation_fn).__name__
         activation = f"torch.nn.modules.{'linear' if kind == 'Identity' else 'activation'}.{kind}"
         # Where sentence-transformers looks for it in a folder without modules.json.
         names |= {"sentence_transformers": {"activation_fn": activation}}
         write_json(folder / CONFIG, entries | names)
-        write_json(folder / PROMPTS, {"model_type": "CrossEncoder", "activation_fn": activation, "prompts": {}})
+        written = {"prompts": self.prompts, "default_prompt_name": self.default_prompt_name}
+        write_json(folder / PROMPTS, {"model_type": "CrossEncoder", "activation_fn": activation, **written})
 
     save = save_pretrained
 
@@ -190,13 +221,15 @@ class CrossEncoder(Module):
         batch_size: int = 32,
         show_progress_bar: bool | None = None,
         activation_fn: Any = None,
+        prompt_name: str | None = None,
+        prompt: str | None = None,
     ) -> list[dict[str, Any]]:
         """Return the texts that answer a query, the best first: {"corpus_id": ..., "score": ...}.
 
         Args:
             top_k: how many; None means all.
             return_documents: add "text".
-            batch_size, show_progress_bar, activation_fn: as in `predict`.
+            batch_size, show_progress_bar, activation_fn, prompt_name, prompt: as in `predict`.
 
         Raises:  ArgumentError for a model with several labels
         """
@@ -204,7 +237,9 @@ class CrossEncoder(Module):
             raise ArgumentError(
                 f"the model has {self.num_labels} labels: it does not rank", hint="call predict with pairs"
             )
-        scores = self.predict([(query, text) for text in documents], batch_size, show_progress_bar, activation_fn)
+        pairs = [(query, text) for text in documents]
+        prompts: Any = {"prompt_name": prompt_name, "prompt": prompt}
+        scores = self.predict(pairs, batch_size, show_progress_bar, activation_fn, **prompts)
         order = sorted(range(len(documents)), key=lambda i: -scores[i])[:top_k]
         rows: list[dict[str, Any]] = [{"corpus_id": i, "score": float(scores[i])} for i in order]
         return [row | {"text": documents[i]} for i, row in zip(order, rows, strict=True)] if return_documents else rows
@@ -230,6 +265,26 @@ def with_new_head(folder: Path, labels: int, dtype: Any = None, device: Any = No
     _, texts = text_config(folder)
     limit = length_limit(texts.get("max_seq_length"), tokenizer, int(model.base_model.context_length))
     return TextClassifier(tokenizer, model.eval(), max_length=limit, lowercase=texts.get("do_lower_case") is True)
+
+
+def save_modules(scorer: TokenScorer, folder: Path) -> None:
+    """Write the modules of a language model that scores pairs, after its own files.  Raises: OSError"""
+    kinds = {"": "base.modules.transformer.Transformer", f"1_{SCORE}": f"cross_encoder.modules.logit_score.{SCORE}"}
+    modules = [
+        {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.{kind}"}
+        for i, (path, kind) in enumerate(kinds.items())
+    ]
+    write_json(folder / MODULES, modules)
+    (folder / f"1_{SCORE}").mkdir(exist_ok=True)
+    ids = {"true_token_id": scorer.true_token, "false_token_id": scorer.false_token}
+    write_json(folder / f"1_{SCORE}" / CONFIG, ids | {"module_input_name": LOGITS})
+    reads: dict[str, Any] = {"method": "forward", "method_output_name": "logits"}
+    settings: dict[str, Any] = {"transformer_task": "text-generation", "module_output_name": LOGITS}
+    settings |= {"modality_config": {"text": reads, "message": reads | {"format": "flat"}}}
+    if scorer.variables:
+        settings |= {"processing_kwargs": {"chat_template": scorer.variables}}
+    path, entries = text_config(folder)
+    write_json(path, entries | settings)
 
 
 def architecture_of(model: Any, entries: Mapping[str, Any]) -> str:

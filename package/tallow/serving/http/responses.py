@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from tallow.serving.http.grammars import Constrained, constrained, read_grammars
 from tallow.serving.http.running import Run
 from tallow.serving.http.sampling import texts_of
 from tallow.serving.http.streaming import EventStream
+from tallow.serving.http.tools import CallDeltas
 from tallow.serving.requests import LENGTH
 from tallow.serving.text_model import Rendering
 
@@ -42,21 +43,27 @@ class ModelResponse:
     def __init__(self, fields: Fields, engine: TextEngine) -> None:
         self.engine = engine
         require_chat(engine, fields)
+        rendering = _rendering(fields)
+        grammar = _format(fields.inner("text")) or text_grammar(fields)
         texts = texts_of(
             fields,
             engine,
-            [chat_prompt(engine, _messages(fields), None, "input", _rendering(fields), Cut.of(fields, engine))],
+            [chat_prompt(engine, _messages(fields), None, "input", rendering, Cut.of(fields, engine))],
             lengths=("max_output_tokens",),
             default_tokens=None,
             param="input",
-            grammar=_format(fields.inner("text")) or text_grammar(fields),
+            grammar=grammar,
         )
         (self.request,) = texts.requests
+        channels = engine.served.has_channels and grammar is None and not rendering.continues_last
+        self.request.show_marks = channels
+        self._reader = CallDeltas(None, has_channels=channels)
+        self._items = [] if channels else [Item("message")]
         self._stream = texts.stream
         self._asked = {name: fields.get(name) for name in ("instructions", "max_output_tokens", "metadata")}
         self._asked |= {"temperature": fields.get("temperature"), "top_p": fields.get("top_p")}
         self._text = fields.get("text") or {"format": {"type": "text"}}
-        self._id, self._item = f"resp_{secrets.token_hex(12)}", f"msg_{secrets.token_hex(12)}"
+        self._id = f"resp_{secrets.token_hex(12)}"
         self._created = int(time.time())
 
     async def respond(self, request: Request) -> HttpResponse:
@@ -66,6 +73,9 @@ class ModelResponse:
         if self._stream:
             return EventStream(self._events(run), run.cancel, path=request.url.path, done=None, named=True)
         await run.finish(request)
+        (text,) = run.texts
+        for _ in self._read(text.text, is_last=True):
+            pass
         return JSONResponse(self._whole(run))
 
     async def _events(self, run: Run) -> AsyncGenerator[dict[str, Any], None]:
@@ -76,25 +86,38 @@ class ModelResponse:
             number += 1
             return {"type": f"response.{kind}", "sequence_number": number - 1, **values}
 
-        place = {"item_id": self._item, "output_index": 0, "content_index": 0}
         updates = run.updates()
         try:
             for kind in ("created", "in_progress"):
                 yield event(kind, response=self._head("in_progress"))
-            yield event("output_item.added", output_index=0, item=self._message("in_progress", None))
-            yield event("content_part.added", **place, part=_part(""))
+            for item in self._items:
+                for name, values in item.opening():
+                    yield event(name, output_index=0, **values)
             async for _, update in updates:
-                if update.text:
-                    yield event("output_text.delta", **place, delta=update.text, logprobs=[])
+                for index, name, values in self._read(update.text, is_last=bool(update.finish)):
+                    yield event(name, output_index=index, **values)
             whole = self._whole(run)
-            (item,) = whole["output"]
-            (part,) = item["content"]
-            yield event("output_text.done", **place, text=part["text"], logprobs=[])
-            yield event("content_part.done", **place, part=part)
-            yield event("output_item.done", output_index=0, item=item)
+            for name, values in self._items[-1].ending(whole["status"]):
+                yield event(name, output_index=len(self._items) - 1, **values)
             yield event(whole["status"], response=whole)
         finally:
             await updates.aclose()
+
+    def _read(self, text: str, *, is_last: bool) -> Iterator[tuple[int, str, dict[str, Any]]]:
+        """Read a piece of the answer; yield the place of an item, and the kinds and values of its events."""
+        deltas = [*self._reader.push(text), *(self._reader.finish() if is_last else [])]
+        if is_last and not self._items and not deltas:
+            deltas = [{"content": ""}]
+        for delta in deltas:
+            kind = "reasoning" if "reasoning_content" in delta else "message"
+            if not self._items or self._items[-1].kind != kind:
+                for i, item in [*enumerate(self._items)][-1:]:
+                    yield from ((i, *each) for each in item.ending("completed"))
+                self._items.append(Item(kind))
+                yield from ((len(self._items) - 1, *each) for each in self._items[-1].opening())
+            ((_, more),) = delta.items()
+            if more:
+                yield len(self._items) - 1, *self._items[-1].extend(more)
 
     def _whole(self, run: Run) -> dict[str, Any]:
         (text,) = run.texts
@@ -106,11 +129,18 @@ class ModelResponse:
             "input_tokens": prompt,
             "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
             "output_tokens": text.tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": self._reasoning_tokens()},
             "total_tokens": prompt + text.tokens,
         }
         ended = {"incomplete_details": {"reason": "max_output_tokens"}} if is_cut else {}
-        return self._head(status) | ended | {"output": [self._message(status, text.text)], "usage": usage}
+        last = len(self._items) - 1
+        output = [item.entry(status if i == last else "completed") for i, item in enumerate(self._items)]
+        return self._head(status) | ended | {"output": output, "usage": usage}
+
+    def _reasoning_tokens(self) -> int:
+        """Return the number of tokens of the reasoning."""
+        texts = [item.text for item in self._items if item.kind == "reasoning"]
+        return sum(len(self.engine.served.encode(text, special=False)) for text in texts)
 
     def _head(self, status: str) -> dict[str, Any]:
         return {
@@ -129,13 +159,51 @@ class ModelResponse:
             **self._asked,
         }
 
-    def _message(self, status: str, text: str | None) -> dict[str, Any]:
-        content = [] if text is None else [_part(text)]
-        return {"id": self._item, "type": "message", "role": "assistant", "status": status, "content": content}
 
+class Item:
+    """A part of the output: a message, or reasoning.
 
-def _part(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": []}
+    Args:    kind: "message" or "reasoning"
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.text = ""
+        self._id = f"{'msg' if kind == 'message' else 'rs'}_{secrets.token_hex(12)}"
+        self._event = "output_text" if kind == "message" else "reasoning_text"
+        self._place: dict[str, Any] = {"item_id": self._id, "content_index": 0}
+        self._logprobs: dict[str, Any] = {"logprobs": []} if kind == "message" else {}
+
+    def entry(self, status: str) -> dict[str, Any]:
+        """Return the item as it is in a response."""
+        content: list[Any] = [] if status == "in_progress" else [self._part()]
+        head: dict[str, Any] = {"id": self._id, "type": self.kind, "status": status, "content": content}
+        more: dict[str, Any] = {"role": "assistant"} if self.kind == "message" else {"summary": []}
+        return head | more
+
+    def _part(self) -> dict[str, Any]:
+        part: dict[str, Any] = {"type": self._event, "text": self.text}
+        return part | ({"annotations": []} if self.kind == "message" else {})
+
+    def opening(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the kinds and values of the events before its text."""
+        return [
+            ("output_item.added", {"item": self.entry("in_progress")}),
+            ("content_part.added", self._place | {"part": self._part()}),
+        ]
+
+    def extend(self, text: str) -> tuple[str, dict[str, Any]]:
+        """Add text; return the kind and values of its event."""
+        self.text += text
+        return f"{self._event}.delta", self._place | {"delta": text} | self._logprobs
+
+    def ending(self, status: str) -> list[tuple[str, dict[str, Any]]]:
+        """Return the kinds and values of the events after its text."""
+        return [
+            (f"{self._event}.done", self._place | {"text": self.text} | self._logprobs),
+            ("content_part.done", self._place | {"part": self._part()}),
+            ("output_item.done", {"item": self.entry(status)}),
+        ]
 
 
 def _messages(fields: Fields) -> list[dict[str, Any]]:

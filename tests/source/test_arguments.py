@@ -102,7 +102,7 @@ UNUSED: dict[str, dict[str, str]] = {
         "models.encoders.static_embedding.StaticEmbedding.forward": "mask_BT",
     },
     "without effect in PyTorch, Keras or transformers, too": {
-        "transformers.image_postprocessing.FormerMasks.post_process_instance_segmentation": (
+        "models.vision.postprocessing.FormerMasks.post_process_instance_segmentation": (
             "mask_threshold overlap_mask_area_threshold"
         ),
         "autograd.api.grad": "only_inputs",

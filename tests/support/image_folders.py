@@ -31,6 +31,35 @@ def tokenizer() -> Any:
     )
 
 
+DETECTOR = {"d_model": 20, "encoder_layers": 2, "decoder_layers": 2, "num_queries": 7, "num_labels": 5}
+DETECTOR |= {"encoder_attention_heads": 5, "decoder_attention_heads": 2, "encoder_ffn_dim": 28, "decoder_ffn_dim": 22}
+RESNET: dict[str, Any] = {"embedding_size": 6, "hidden_sizes": [8, 12, 20], "depths": [1, 2, 1]}
+
+
+def random_weights(model: Any) -> Any:
+    """Give a model weights under which all parts of the input change the output."""
+    generator = torch.Generator().manual_seed(0)
+    for name, value in model.state_dict().items():
+        if name.endswith("running_var"):
+            value.uniform_(0.5, 2.0, generator=generator)
+        elif value.ndim == 4:  # of a convolution: the sizes of its output are those of its input
+            value.normal_(std=value[0].numel() ** -0.5, generator=generator)
+        elif value.is_floating_point():
+            scale = 3.0 if "query_position" in name else 0.4
+            value += scale * torch.randn(value.shape, generator=generator)
+    return model.eval()
+
+
+def saved_detector(folder: Path, layer_type: str = "bottleneck", **options: Any) -> Any:
+    """Save a DETR of transformers with its processor, and return it."""
+    eyes = transformers.ResNetConfig(**RESNET, layer_type=layer_type, out_features=["stage3"])
+    config = transformers.DetrConfig(backbone_config=eyes, **DETECTOR, **options)
+    model = random_weights(transformers.DetrForObjectDetection(config))
+    model.save_pretrained(folder)
+    transformers.DetrImageProcessor(size={"shortest_edge": 40, "longest_edge": 70}).save_pretrained(folder)
+    return model
+
+
 def saved(name: str, sizes: dict[str, Any], folder: Path) -> tuple[Path, Any]:
     """Save a model of transformers with its processor, and return both."""
     torch.manual_seed(0)

@@ -165,10 +165,12 @@ _CLASSES = {
     ),
     "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "vision.detector": ("ObjectDetector",),
+    "vision.detr": ("DetrConfig", "DetrForObjectDetection"),
     "vision.image_processor": ("ImageProcessor",),
     "vision.images": ("ImageClassifier", "ImageEncoder"),
-    "whisper.sound_classifier": ("WhisperForAudioClassification",),
+    "vision.resnet": ("ResNetConfig", *(f"ResNet{head}" for head in IMAGE_HEADS)),
     "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
+    "whisper.sound_classifier": ("WhisperForAudioClassification",),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
 _LAZY |= {

@@ -52,6 +52,10 @@ BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
 BY_LETTERS["gemma4forconditionalgeneration"] = "Gemma4"  # of which the texts' part loads
 # GTE's own code calls its classes New.
 BY_LETTERS |= {f"new{head}".lower(): f"Gte{head}" for head in models.RELATIVES["Gte"].heads}
+# Models of pictures that only tallow.models has.
+BY_LETTERS |= {
+    name.lower(): name for name in ("DetrForObjectDetection", *(f"ResNet{head}" for head in models.IMAGE_HEADS))
+}
 
 # `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {

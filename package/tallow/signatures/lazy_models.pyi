@@ -53,6 +53,8 @@ from tallow.models.decoders.deepseek import DeepseekV2Model as DeepseekV2Model
 from tallow.models.decoders.deepseek import DeepseekV3 as DeepseekV3
 from tallow.models.decoders.deepseek import DeepseekV3Config as DeepseekV3Config
 from tallow.models.decoders.deepseek import DeepseekV3Model as DeepseekV3Model
+from tallow.models.vision.detr import DetrConfig as DetrConfig
+from tallow.models.vision.detr import DetrForObjectDetection as DetrForObjectDetection
 from tallow.models.vision.dinov2 import Dinov2Config as Dinov2Config
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification as Dinov2ForImageClassification
 from tallow.models.vision.dinov2 import Dinov2Model as Dinov2Model
@@ -244,6 +246,9 @@ from tallow.models.decoders.qwen3_5 import Qwen3_5Moe as Qwen3_5Moe
 from tallow.models.decoders.qwen3_5 import Qwen3_5MoeConfig as Qwen3_5MoeConfig
 from tallow.models.decoders.qwen3_5 import Qwen3_5MoeTextModel as Qwen3_5MoeTextModel
 from tallow.models.decoders.qwen3_5 import Qwen3_5TextModel as Qwen3_5TextModel
+from tallow.models.vision.resnet import ResNetConfig as ResNetConfig
+from tallow.models.vision.resnet import ResNetForImageClassification as ResNetForImageClassification
+from tallow.models.vision.resnet import ResNetModel as ResNetModel
 from tallow.models.encoders.roberta import RobertaConfig as RobertaConfig
 from tallow.models.encoders.roberta import RobertaForCausalLM as RobertaForCausalLM
 from tallow.models.encoders.roberta import RobertaForMaskedLM as RobertaForMaskedLM
@@ -296,6 +301,7 @@ from tallow.models.encoders import deberta_v2 as deberta_v2
 from tallow.models.decoders import deepseek as deepseek
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import detector as detector
+from tallow.models.vision import detr as detr
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
 from tallow.models.encoders import electra as electra
@@ -348,6 +354,7 @@ from tallow.models.decoders import qwen as qwen
 from tallow.models.decoders import qwen3_5 as qwen3_5
 from tallow.models.decoders import qwen3_next as qwen3_next
 from tallow.models.decoders import qwen_moe as qwen_moe
+from tallow.models.vision import resnet as resnet
 from tallow.models.encoders import roberta as roberta
 from tallow.models.encoders import rotary_bert as rotary_bert
 from tallow.models.decoders import seed_oss as seed_oss
@@ -568,6 +575,8 @@ __all__ = [
     "DeepseekV3ForSequenceClassification",
     "DeepseekV3ForTokenClassification",
     "DeepseekV3Model",
+    "DetrConfig",
+    "DetrForObjectDetection",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -851,6 +860,9 @@ __all__ = [
     "Qwen3_5MoeTextModel",
     "Qwen3_5TextForSequenceClassification",
     "Qwen3_5TextModel",
+    "ResNetConfig",
+    "ResNetForImageClassification",
+    "ResNetModel",
     "RobertaConfig",
     "RobertaForCausalLM",
     "RobertaForMaskedLM",
@@ -921,6 +933,7 @@ __all__ = [
     "deepseek",
     "derived_heads",
     "detector",
+    "detr",
     "dinov2",
     "distilbert",
     "electra",
@@ -973,6 +986,7 @@ __all__ = [
     "qwen3_5",
     "qwen3_next",
     "qwen_moe",
+    "resnet",
     "roberta",
     "rotary_bert",
     "seed_oss",

@@ -21,12 +21,12 @@ from tallow.models.vision.image_processor import (
     KINDS,
     LONGEST,
     ImageProcessor,
-    is_length,
     is_one,
     is_square,
 )
+from tallow.models.vision.padding import PADS, padded
+from tallow.models.vision.postprocessing import KINDS as MEANINGS
 from tallow.text.tokenizer_files import read_object
-from tallow.transformers.image_postprocessing import KINDS as MEANINGS
 from tallow.transformers.preprocessing import (
     CONFIG,
     BatchFeature,
@@ -54,8 +54,6 @@ _NEUTRAL: Neutral = {
 _OF_ANNOTATIONS = frozenset(
     {"format", "ignore_index", "num_labels", "do_convert_annotations", "do_reduce_labels", "reduce_labels"}
 )
-# The kinds that pad pictures to one size, and whether they do by default.
-PADS = {"Detr": True, "Yolos": True, "RTDetr": False, "MaskFormer": True, "Mask2Former": True}
 ALWAYS = ("MaskFormer", "Mask2Former")  # these pad in any case, and return the mask last
 
 
@@ -134,7 +132,9 @@ class BaseImageProcessor(Preprocessor):
             arrays.append(array)
         data: dict[str, Any] = {"pixel_values": arrays}
         if pads:
-            data = _padded(arrays, pad_size, mask_first=self.kind not in ALWAYS)
+            pixels, masks = padded(arrays, pad_size)
+            named = [("pixel_values", pixels), ("pixel_mask", masks)]
+            data = dict(named if self.kind in ALWAYS else reversed(named))
         if data_format != FIRST:
             data["pixel_values"] = [np.moveaxis(array, 0, -1) for array in data["pixel_values"]]
         return BatchFeature(data, tensor_type=return_tensors)
@@ -220,30 +220,6 @@ def _size(value: Any, *, is_square: bool) -> dict[str, int]:
     if isinstance(value, list | tuple) and len(value) == 2:
         return {"height": value[0], "width": value[1]}
     raise ArgumentError(f"a size {value!r:.80}", hint='pass {"height": 224, "width": 224} or {"shortest_edge": 224}')
-
-
-def _padded(arrays: list[npt.NDArray[Any]], size: Mapping[str, int] | None, *, mask_first: bool) -> dict[str, Any]:
-    """Return pictures (3, Y, X) with zeros to the right and below, up to one size, and masks of where they are.
-
-    Args:    size: {"height", "width"}; None means the largest of each
-    Raises:  ArgumentError for a picture that is larger, and a size that is none
-    """
-    if size is None:
-        most = np.max([each.shape[1:] for each in arrays], axis=0).tolist()
-    elif isinstance(size, Mapping) and all(is_length(size.get(name)) for name in ("height", "width")):
-        most = [size["height"], size["width"]]
-    else:
-        raise ArgumentError(f"pad_size={size!r:.80}", hint='pass {"height": 800, "width": 1333}, or None')
-    pixels, masks = [], []
-    for array in arrays:
-        below, right = most[0] - array.shape[1], most[1] - array.shape[2]
-        if min(below, right) < 0:
-            what = f"a picture of {array.shape[1:]}, padded to {tuple(most)}"
-            raise ArgumentError(what, hint="pass a larger pad_size")
-        pixels.append(np.pad(array, ((0, 0), (0, below), (0, right))))
-        masks.append(np.pad(np.ones(array.shape[1:], np.int64), ((0, below), (0, right))))
-    named = [("pixel_values", pixels), ("pixel_mask", masks)]
-    return dict(reversed(named) if mask_first else named)
 
 
 def _is_one(images: Any) -> bool:

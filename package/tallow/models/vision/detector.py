@@ -6,43 +6,16 @@ Letters: N objects, Y and X pixels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ArgumentError, NumericError
+from tallow.models.vision.finders import Finder, Found, load_finder
 from tallow.models.vision.image_processor import Image, is_one, opened
 from tallow.vision.detection import Detection
-
-
-class Found(NamedTuple):
-    """The objects of one picture.
-
-    Attributes:
-        labels: indices into the labels of the model.
-        boxes: left, top, right and bottom edges, in pixels of the picture.
-
-    Shapes:  scores (N,), labels (N,), boxes (N, 4), masks (N, Y, X) of bool with the size of the picture, or None
-    """
-
-    scores: npt.NDArray[Any]
-    labels: npt.NDArray[Any]
-    boxes: npt.NDArray[Any]
-    masks: npt.NDArray[np.bool_] | None = None
-
-
-class Finder(Protocol):
-    """A model with what it needs to find objects in pictures.
-
-    Attributes:
-        labels: names of the kinds of objects.
-    """
-
-    labels: tuple[str, ...]
-
-    def find(self, pictures: Sequence[npt.NDArray[np.uint8]], threshold: float) -> list[Found]:
-        """Return the objects of pictures (Y, X, 3) in RGB, of any sizes, with scores above a threshold."""
 
 
 class ObjectDetector:
@@ -55,7 +28,7 @@ class ObjectDetector:
         labels: names of the kinds of objects.
 
     Example:
-        detector = ObjectDetector(finder)
+        detector = ObjectDetector.from_pretrained("facebook/detr-resnet-50")
         for label, score, box, mask in detector.detect("street.jpg")[0]:
             print(label, score, box)
     """
@@ -63,8 +36,32 @@ class ObjectDetector:
     def __init__(self, finder: Finder) -> None:
         self.finder = finder
 
+    @classmethod
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        *,
+        device: Any = None,
+        quant: str | None = None,
+        revision: str | None = None,
+        token: str | None = None,
+    ) -> ObjectDetector:
+        """Load a folder, a repository of the Hub, or a file of a YOLO model.
+
+        Args:
+            name: a folder of a DETR, or `owner/repository`; or a file such as yolov8n.pt.
+            device: of the model; None means the default one.
+            quant: quantise the matrices of linear layers, as `PretrainedModel.quantize`; a YOLO model has none.
+            revision, token: of the Hub repository, as in `tallow.hub.local_folder`.
+
+        Raises:  CheckpointError for a model of another kind, and damaged files; ArgumentError for quant with a YOLO
+                 model; HubError, MissingPackageError, OSError
+        """
+        return cls(load_finder(name, device=device, quant=quant, revision=revision, token=token))
+
     @property
     def labels(self) -> tuple[str, ...]:
+        """The names of the kinds of objects."""
         return self.finder.labels
 
     def detect(

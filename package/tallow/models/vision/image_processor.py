@@ -25,6 +25,7 @@ from tallow.errors import ArgumentError, CheckpointError, ShapeError
 from tallow.hub import local_folder
 from tallow.io.images import MAX_PIXELS, as_rgb, pillow, read_image, too_large
 from tallow.models.config import CONFIG, Config, Count, read_entries
+from tallow.models.vision.padding import PADS, is_length, padded
 
 Image: TypeAlias = Any  # a path, a Pillow image, or an array (Y, X, 3), (Y, X, 4) or (Y, X) of uint8
 FILE, NESTED = "preprocessor_config.json", "processor_config.json"
@@ -56,7 +57,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "Segformer": IMAGENET | {"size": {"height": 512, "width": 512}},
     "Yolos": IMAGENET | EDGES | {"mod_size": 16},
 }
-KIND_OF_MODEL = {"vit": "ViT", "dinov2": "Bit", "clip": "CLIP"}  # for a file that names no kind
+KIND_OF_MODEL = {"vit": "ViT", "dinov2": "Bit", "clip": "CLIP", "detr": "Detr"}  # for a file that names no kind
 
 
 class Edges(NamedTuple):
@@ -76,6 +77,8 @@ class ImageProcessor(Config):
         size_divisor, ensure_multiple_of, mod_size: round both sides to multiples: up, to the nearest, or down.
         resample: Pillow's number of the filter for resizing.
         crop_size: (height, width) to cut from the centre; smaller images get a black border.
+        do_pad: whether pictures of one batch get zeros to the right and below, up to one size.
+        pad_size: {"height", "width"} of that; None means the largest of each.
         rescale_factor: of grey levels, before the mean is subtracted.
         image_mean, image_std: of red, green and blue.
 
@@ -96,11 +99,13 @@ class ImageProcessor(Config):
     rescale_factor: float = 1 / 255
     do_resize: bool = True
     do_center_crop: bool = False
+    do_pad: bool = False
+    pad_size: Any = None
     do_rescale: bool = True
     do_normalize: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = tuple(KIND_OF_MODEL)
-    computed: ClassVar = {"do_pad": (False,), "use_square_size": (False,)}
+    computed: ClassVar = {"use_square_size": (False,)}
     # How transformers calls it; images are always converted to RGB.
     neutral: ClassVar = frozenset(
         {"image_processor_type", "feature_extractor_type", "processor_class", "_valid_processor_keys", "do_convert_rgb"}
@@ -151,7 +156,12 @@ class ImageProcessor(Config):
                 hint="use a model that tallow.models.AutoModel loads",
             )
         given = {name: value for name, value in entries.items() if value is not None}
-        entries.update(KINDS[kind] | given)
+        if (former := given.pop("pad_and_return_pixel_mask", None)) is not None:
+            given.setdefault("do_pad", former)
+        entries.pop("pad_and_return_pixel_mask", None)
+        entries.update(KINDS[kind] | ({"do_pad": PADS[kind]} if kind in PADS else {}) | given)
+        if entries.get("do_pad") and kind not in PADS:
+            raise CheckpointError(f"{FILE}: do_pad is True of a {named}", hint=f"tallow pads for {', '.join(PADS)}")
         for name in ("size", "crop_size"):
             value = entries.get(name)
             if isinstance(value, dict) and {*value} == {"shortest_edge"}:
@@ -177,15 +187,26 @@ class ImageProcessor(Config):
         Raises:  ArgumentError for no images; ShapeError for arrays of other shapes, and results of different sizes;
                  ImageError for unreadable files and too many pixels; MissingPackageError without Pillow; OSError
         """
+        return self.batch(images)[0]
+
+    def batch(self, images: Image | Sequence[Image]) -> tuple[Tensor, Tensor | None]:
+        """Return images as `__call__`, and where they are not padded.
+
+        Shapes:  (N, 3, height, width), and (N, height, width) of int64: 1 for pixels of the picture, 0 for others; None
+                 from a processor that does not pad
+        """
         arrays = self.arrays(images)
         if not arrays:
             raise ArgumentError("a batch of no images", hint="pass one or more images")
+        if self.do_pad:
+            pixels, masks = padded(arrays, self.pad_size)
+            return wrap(np.stack(pixels)), wrap(np.stack(masks))
         if len(sizes := {array.shape[1:] for array in arrays}) > 1:
             raise ShapeError(
                 f"images of {' and '.join(map(str, sorted(sizes)))} pixels do not form a batch",
                 hint="pass one at a time, or a processor with a crop_size",
             )
-        return wrap(np.stack(arrays))
+        return wrap(np.stack(arrays)), None
 
     def arrays(self, images: Image | Sequence[Image]) -> list[npt.NDArray[np.float32]]:
         """Return each image as an array (3, height, width), which may differ in size: see `__call__`."""
@@ -264,11 +285,6 @@ def opened(image: Image) -> Any:
     elif not hasattr(image, "getbands"):
         image = read_image(image)
     return as_rgb(image)
-
-
-def is_length(value: Any) -> bool:
-    """Return whether a value is a length in pixels, of which a square is no larger than an image may be."""
-    return type(value) is int and value > 0 and value * value <= MAX_PIXELS
 
 
 def _is_size(value: Any) -> bool:

@@ -25,6 +25,7 @@ from tallow.models.gguf.decoder_names import DECODER_NAMES  # noqa: E402
 from tallow.models.gguf.names import NAMES  # noqa: E402
 from tallow.models.gguf.state_names import STATE_NAMES  # noqa: E402
 from tallow.models.seq2seq.model import Seq2SeqLM  # noqa: E402
+from tallow.models.speech.speech_encoder import SpeechPretrainedModel  # noqa: E402
 
 HEAD = """# Models
 
@@ -51,6 +52,9 @@ TASKS = {
     "ForMultipleChoice": "choices",
     "ForImageClassification": "labels images",
     "ForAudioClassification": "labels sounds",
+    "ForAudioFrameClassification": "labels frames of sounds",
+    "ForCTC": "writes what was said",
+    "ForXVector": "vectors of speakers",
     "ForConditionalGeneration": FROM_INPUT,
     "MTModel": "translates",
     "WithProjection": "projected embeddings",
@@ -94,6 +98,10 @@ def _ends(name: str, end: str) -> bool:
 def _task(name: str, text: str) -> str:
     """Return the task of a class, from that of its name: whether a model writes from an input is its own property."""
     kind = getattr(models, ARCHITECTURES[name])
+    if kind is models.VitsModel:
+        return "speaks"
+    if issubclass(kind, SpeechPretrainedModel):
+        return text.replace("texts", "sounds")
     if issubclass(kind, CausalLM):  # of texts, where the name is that of a model of images
         return WRITES
     return FROM_INPUT if issubclass(kind, Seq2SeqLM) and text == WRITES else text

@@ -55,6 +55,8 @@ ELSEWHERE = {
     # tests/transformers compares these in float32.
     *(family + head for family, heads in models.PAIR_HEADS.items() for head in heads),
     *("MT5EncoderModel", "UMT5EncoderModel", "WhisperForAudioClassification"),
+    *(family + head for family, heads in models.SPEECH_HEADS.items() for head in heads),
+    "VitsModel",
     "BertForNextSentencePrediction",
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
     *("RobertaForCausalLM", "XLMRobertaForCausalLM", "CamembertForCausalLM"),

@@ -13,6 +13,25 @@ LONG = 32  # tokens that the tokenizers take
 WHISPER = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 2}
 WHISPER |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "num_mel_bins": 80}
 WHISPER |= {"max_source_positions": 50, "max_target_positions": 40, "init_std": 0.2, "vocab_size": 51865}
+SPEECH = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 40}
+SPEECH |= {"conv_dim": [7, 9, 11], "conv_stride": [5, 3, 2], "conv_kernel": [9, 4, 3], "conv_bias": True}
+SPEECH |= {"num_conv_pos_embeddings": 6, "num_conv_pos_embedding_groups": 4, "vocab_size": 12, "initializer_range": 0.2}
+SPEECH |= {"classifier_proj_size": 10, "mask_time_length": 3, "layer_norm_eps": 1e-3}
+SPEAKERS = {"tdnn_dim": [9, 8, 10], "tdnn_kernel": [3, 2, 1], "tdnn_dilation": [1, 2, 1], "xvector_output_dim": 6}
+WAVLM = {"num_buckets": 12, "max_bucket_distance": 20}
+VITS = {"vocab_size": 17, "hidden_size": 18, "num_hidden_layers": 2, "num_attention_heads": 3, "window_size": 2}
+VITS |= {
+    "ffn_dim": 20,
+    "flow_size": 14,
+    "spectrogram_bins": 9,
+    "upsample_initial_channel": 24,
+    "initializer_range": 0.2,
+}
+VITS |= {"upsample_rates": [3, 2], "upsample_kernel_sizes": [7, 4], "resblock_kernel_sizes": [3, 5]}
+VITS |= {"resblock_dilation_sizes": [[1, 3], [1, 2]], "depth_separable_num_layers": 2, "wavenet_dilation_rate": 2}
+VITS |= {"duration_predictor_flow_bins": 5, "duration_predictor_filter_channels": 13, "prior_encoder_num_flows": 2}
+VITS |= {"duration_predictor_num_flows": 3, "prior_encoder_num_wavenet_layers": 3}
+VITS |= {"posterior_encoder_num_wavenet_layers": 2, "noise_scale": 0.0, "noise_scale_duration": 0.0}
 # The special tokens of each kind of tokenizer.
 SPECIAL = {
     "words-uncased": {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
@@ -74,12 +93,17 @@ def write(folder: Path, name: str, entries: dict[str, Any]) -> Path:
 
 
 def _has_images_or_sound(kind: Any) -> bool:
-    return kind.main_input_name != "input_ids" or kind.config_class.model_type == "clip"
+    return kind.main_input_name != "input_ids" or kind.config_class.model_type in ("clip", "vits")
 
 
 def _sizes(kind: Any) -> dict[str, Any]:
     if kind.config_class.model_type == "whisper":
         return WHISPER
+    if kind.config_class.model_type == "vits":
+        return VITS
+    if kind.config_class.model_type in ("hubert", "wav2vec2", "wavlm"):
+        own = kind.config_class.__dataclass_fields__
+        return SPEECH | {name: size for name, size in (SPEAKERS | WAVLM).items() if name in own}
     transformers = pytest.importorskip("transformers")
     from support.model_pairs import BART_SIZES, ENCODER_SIZES, EVERY, LABELS, T5_SIZES
 

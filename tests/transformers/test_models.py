@@ -17,6 +17,7 @@ from tallow.transformers.model_names import NAMES
 
 PIXELS = np.random.default_rng(0).normal(size=(2, 3, 24, 24)).astype(np.float32)
 SOUND = np.random.default_rng(1).normal(size=(2, 80, 100)).astype(np.float32)
+WAVES = np.random.default_rng(2).normal(size=(2, 700)).astype(np.float32)
 IDS = np.arange(5, 17).reshape(2, 6)
 # A name of older versions, and classes whose folders the real package does not write.
 ELSEWHERE = {"RWForCausalLM", "T5WithLMHeadModel"}
@@ -46,6 +47,10 @@ def inputs_of(model: Any, torch: Any) -> dict[str, Any]:
     if model.main_input_name == "input_features":
         written = {} if type(model).__name__ in WITHOUT_DECODER else {"decoder_input_ids": ids}
         return {"input_features": torch.tensor(SOUND), **written}
+    if model.main_input_name == "input_values":
+        mask = np.ones(WAVES.shape, np.int64)
+        mask[1, 500:] = 0
+        return {"input_values": torch.tensor(WAVES), "attention_mask": torch.tensor(mask)}
     if model.main_input_name == "pixel_values":
         return {"pixel_values": torch.tensor(PIXELS)}
     if model.config.model_type == "clip":
@@ -61,6 +66,7 @@ def entries(result: Any) -> dict[str, Any]:
     return others if past is None else others | {"length": past.get_seq_length()}
 
 
+@pytest.mark.filterwarnings("ignore:Support for mismatched key_padding_mask:UserWarning")  # of transformers' WavLM
 @pytest.mark.parametrize("name", CLASSES)
 def test_results(name: str, folders: Folders) -> None:
     folder = folders(name)

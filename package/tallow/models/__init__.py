@@ -1,8 +1,8 @@
 """Models, one file per architecture. `AutoModel` detects the architecture of a folder.
 
-decoders, encoders, seq2seq, vision, whisper    the architectures, and the bases of each kind
-gguf                                            reads and writes GGUF files
-built_in                                        the models that come with the package
+decoders, encoders, seq2seq, speech, vision, whisper    the architectures, and the bases of each kind
+gguf                                                    reads and writes GGUF files
+built_in                                                the models that come with the package
 
 The other files are what all of them have in common: configs, loading and generation.
 """
@@ -75,6 +75,13 @@ DECODER_HEADS = {
 PAIR_HEADS = {
     "Bart": ("ForSequenceClassification", "ForQuestionAnswering"),
     "T5": ("ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"),
+}
+# Encoders of waveforms, with their heads.
+SOUND_HEADS = ("ForSequenceClassification", "ForAudioFrameClassification", "ForXVector")
+SPEECH_HEADS = {
+    "Hubert": ("Model", "ForCTC", "ForSequenceClassification"),
+    "Wav2Vec2": ("Model", "ForCTC", *SOUND_HEADS),
+    "WavLM": ("Model", "ForCTC", *SOUND_HEADS),
 }
 # Families with the heads of another.
 PAIR_RELATIVES = {
@@ -159,6 +166,11 @@ _CLASSES = {
     "seq2seq.mt5": tuple(
         name + part for name in ("MT5", "UMT5") for part in ("Config", "EncoderModel", "ForConditionalGeneration")
     ),
+    **{
+        f"speech.{name.lower()}": (f"{name}Config", *(name + head for head in heads))
+        for name, heads in SPEECH_HEADS.items()
+    },
+    "speech.vits": ("VitsConfig", "VitsModel"),
     "vision.clip": (
         *("CLIPConfig", "CLIPModel"),
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),

@@ -24,6 +24,7 @@ ARCHITECTURES = {
     **{name + head: name + head for name, heads in models.PAIR_HEADS.items() for head in heads},
     **{name + head: name + head for name, (_, heads) in models.PAIR_RELATIVES.items() for head in heads},
     "BartForCausalLM": "BartForCausalLM",
+    **{name + head: name + head for name, heads in models.SPEECH_HEADS.items() for head in heads},
     **{name: name for name in ("CLIPModel", "CLIPTextModel", "CLIPVisionModel")},
     **{name: name for name in ("CLIPTextModelWithProjection", "CLIPVisionModelWithProjection")},
     **{
@@ -42,6 +43,7 @@ ARCHITECTURES = {
     "RobertaForCausalLM": "RobertaForCausalLM",
     **{name + end: name + end for name in ("MT5", "T5", "UMT5") for end in ("EncoderModel", WRITES)},
     "T5WithLMHeadModel": "T5ForConditionalGeneration",
+    "VitsModel": "VitsModel",
     "WhisperForAudioClassification": "WhisperForAudioClassification",
     "WhisperForConditionalGeneration": "Whisper",
     "XLMRobertaForCausalLM": "RobertaForCausalLM",
@@ -93,6 +95,7 @@ MODEL_TYPES = {
     "granitemoehybrid": "GraniteMoeHybridForCausalLM",
     "gte": "GteModel",
     "helium": "HeliumForCausalLM",
+    "hubert": "HubertModel",
     "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM",
     "jina_embeddings_v3": "JinaEmbeddingsV3Model",
     "lfm2": "Lfm2ForCausalLM",
@@ -138,6 +141,9 @@ MODEL_TYPES = {
     "t5": "T5ForConditionalGeneration",
     "umt5": "UMT5ForConditionalGeneration",
     "vit": "ViTModel",
+    "vits": "VitsModel",
+    "wav2vec2": "Wav2Vec2Model",
+    "wavlm": "WavLMModel",
     "whisper": "WhisperForConditionalGeneration",
     "xlm-roberta": "XLMRobertaModel",
     "xlm-roberta-xl": "XLMRobertaXLModel",
@@ -145,3 +151,5 @@ MODEL_TYPES = {
 
 # `model_type` -> the beginning of the names of its classes.
 PREFIXES = {kind: re.sub(r"(Model|For[A-Z]\w*|LMHeadModel|MTModel)$", "", name) for kind, name in MODEL_TYPES.items()}
+# The types of the encoders of waveforms, which share heads with encoders of texts by name.
+SPEECH = tuple(kind for kind, prefix in PREFIXES.items() if prefix in models.SPEECH_HEADS)

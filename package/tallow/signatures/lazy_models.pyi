@@ -130,6 +130,10 @@ from tallow.models.encoders.rotary_bert import GteModel as GteModel
 from tallow.models.decoders.helium import Helium as Helium
 from tallow.models.decoders.helium import HeliumConfig as HeliumConfig
 from tallow.models.decoders.helium import HeliumModel as HeliumModel
+from tallow.models.speech.hubert import HubertConfig as HubertConfig
+from tallow.models.speech.hubert import HubertForCTC as HubertForCTC
+from tallow.models.speech.hubert import HubertForSequenceClassification as HubertForSequenceClassification
+from tallow.models.speech.hubert import HubertModel as HubertModel
 from tallow.models.decoders.hunyuan import HunYuanDenseV1 as HunYuanDenseV1
 from tallow.models.decoders.hunyuan import HunYuanDenseV1Config as HunYuanDenseV1Config
 from tallow.models.decoders.hunyuan import HunYuanDenseV1Model as HunYuanDenseV1Model
@@ -284,6 +288,20 @@ from tallow.models.seq2seq.mt5 import UMT5ForConditionalGeneration as UMT5ForCon
 from tallow.models.vision.vit import ViTConfig as ViTConfig
 from tallow.models.vision.vit import ViTForImageClassification as ViTForImageClassification
 from tallow.models.vision.vit import ViTModel as ViTModel
+from tallow.models.speech.vits import VitsConfig as VitsConfig
+from tallow.models.speech.vits import VitsModel as VitsModel
+from tallow.models.speech.wav2vec2 import Wav2Vec2Config as Wav2Vec2Config
+from tallow.models.speech.wav2vec2 import Wav2Vec2ForAudioFrameClassification as Wav2Vec2ForAudioFrameClassification
+from tallow.models.speech.wav2vec2 import Wav2Vec2ForCTC as Wav2Vec2ForCTC
+from tallow.models.speech.wav2vec2 import Wav2Vec2ForSequenceClassification as Wav2Vec2ForSequenceClassification
+from tallow.models.speech.wav2vec2 import Wav2Vec2ForXVector as Wav2Vec2ForXVector
+from tallow.models.speech.wav2vec2 import Wav2Vec2Model as Wav2Vec2Model
+from tallow.models.speech.wavlm import WavLMConfig as WavLMConfig
+from tallow.models.speech.wavlm import WavLMForAudioFrameClassification as WavLMForAudioFrameClassification
+from tallow.models.speech.wavlm import WavLMForCTC as WavLMForCTC
+from tallow.models.speech.wavlm import WavLMForSequenceClassification as WavLMForSequenceClassification
+from tallow.models.speech.wavlm import WavLMForXVector as WavLMForXVector
+from tallow.models.speech.wavlm import WavLMModel as WavLMModel
 from tallow.models.whisper.model import Whisper as Whisper
 from tallow.models.whisper.model import WhisperConfig as WhisperConfig
 from tallow.models.whisper.sound_classifier import WhisperForAudioClassification as WhisperForAudioClassification
@@ -323,6 +341,7 @@ from tallow.models.decoders import gpt_neox as gpt_neox
 from tallow.models.decoders import gpt_oss as gpt_oss
 from tallow.models.decoders import granite as granite
 from tallow.models.decoders import helium as helium
+from tallow.models.speech import hubert as hubert
 from tallow.models.decoders import hunyuan as hunyuan
 from tallow.models.vision import image_processor as image_processor
 from tallow.models.vision import images as images
@@ -370,6 +389,9 @@ from tallow.models.seq2seq import t5 as t5
 from tallow.models.encoders import text_classifier as text_classifier
 from tallow.models.seq2seq import text_decoder as text_decoder
 from tallow.models.vision import vit as vit
+from tallow.models.speech import vits as vits
+from tallow.models.speech import wav2vec2 as wav2vec2
+from tallow.models.speech import wavlm as wavlm
 from tallow.models import whisper as whisper
 from tallow.models.encoders import xlm_roberta_xl as xlm_roberta_xl
 
@@ -686,6 +708,10 @@ __all__ = [
     "HeliumForSequenceClassification",
     "HeliumForTokenClassification",
     "HeliumModel",
+    "HubertConfig",
+    "HubertForCTC",
+    "HubertForSequenceClassification",
+    "HubertModel",
     "HunYuanDenseV1",
     "HunYuanDenseV1Config",
     "HunYuanDenseV1ForSequenceClassification",
@@ -911,6 +937,20 @@ __all__ = [
     "ViTConfig",
     "ViTForImageClassification",
     "ViTModel",
+    "VitsConfig",
+    "VitsModel",
+    "Wav2Vec2Config",
+    "Wav2Vec2ForAudioFrameClassification",
+    "Wav2Vec2ForCTC",
+    "Wav2Vec2ForSequenceClassification",
+    "Wav2Vec2ForXVector",
+    "Wav2Vec2Model",
+    "WavLMConfig",
+    "WavLMForAudioFrameClassification",
+    "WavLMForCTC",
+    "WavLMForSequenceClassification",
+    "WavLMForXVector",
+    "WavLMModel",
     "Whisper",
     "WhisperConfig",
     "WhisperForAudioClassification",
@@ -955,6 +995,7 @@ __all__ = [
     "gpt_oss",
     "granite",
     "helium",
+    "hubert",
     "hunyuan",
     "image_processor",
     "images",
@@ -1002,6 +1043,9 @@ __all__ = [
     "text_classifier",
     "text_decoder",
     "vit",
+    "vits",
+    "wav2vec2",
+    "wavlm",
     "whisper",
     "xlm_roberta_xl",
 ]

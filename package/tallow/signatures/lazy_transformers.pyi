@@ -81,7 +81,10 @@ from tallow.transformers.generation.logits_process import LogitNormalization as 
 from tallow.transformers.generation.logits_process import LogitsProcessor as LogitsProcessor
 from tallow.transformers.generation.logits_process import LogitsProcessorList as LogitsProcessorList
 from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING as MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING as MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_XVECTOR_MAPPING as MODEL_FOR_AUDIO_XVECTOR_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_CAUSAL_LM_MAPPING as MODEL_FOR_CAUSAL_LM_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_CTC_MAPPING as MODEL_FOR_CTC_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_MASKED_LM_MAPPING as MODEL_FOR_MASKED_LM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_MULTIPLE_CHOICE_MAPPING as MODEL_FOR_MULTIPLE_CHOICE_MAPPING
@@ -92,6 +95,7 @@ from tallow.transformers.auto_mappings import MODEL_FOR_SEQUENCE_CLASSIFICATION_
 from tallow.transformers.auto_mappings import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING as MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING as MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_TEXT_ENCODING_MAPPING as MODEL_FOR_TEXT_ENCODING_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING as MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING as MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_MAPPING as MODEL_MAPPING
@@ -152,6 +156,7 @@ from tallow.transformers.pipelines.text_classification import TextClassification
 from tallow.transformers.pipelines.text_generation import TextGenerationPipeline as TextGenerationPipeline
 from tallow.transformers.generation.streamers import TextIteratorStreamer as TextIteratorStreamer
 from tallow.transformers.generation.streamers import TextStreamer as TextStreamer
+from tallow.transformers.pipelines.text_to_audio import TextToAudioPipeline as TextToAudioPipeline
 from tallow.transformers.pipelines.token_classification import TokenClassificationPipeline as TokenClassificationPipeline
 from tallow.transformers.modeling_outputs import TokenClassifierOutput as TokenClassifierOutput
 from tallow.transformers.batch_encoding import TokenSpan as TokenSpan
@@ -170,10 +175,14 @@ from tallow.transformers.generation.warpers import TypicalLogitsWarper as Typica
 from tallow.transformers.generation.guidance import UnbatchedClassifierFreeGuidanceLogitsProcessor as UnbatchedClassifierFreeGuidanceLogitsProcessor
 from tallow.transformers.generation.watermarking import WatermarkLogitsProcessor as WatermarkLogitsProcessor
 from tallow.transformers.generation.watermarking import WatermarkingConfig as WatermarkingConfig
-from tallow.transformers.feature_extraction import WhisperFeatureExtractor as WhisperFeatureExtractor
+from tallow.transformers.modeling_outputs import Wav2Vec2BaseModelOutput as Wav2Vec2BaseModelOutput
+from tallow.transformers.feature_extraction_speech import Wav2Vec2FeatureExtractor as Wav2Vec2FeatureExtractor
+from tallow.transformers.processing import Wav2Vec2Processor as Wav2Vec2Processor
+from tallow.transformers.feature_extraction_whisper import WhisperFeatureExtractor as WhisperFeatureExtractor
 from tallow.transformers.generation.whisper import WhisperGenerationMixin as WhisperGenerationMixin
 from tallow.transformers.processing import WhisperProcessor as WhisperProcessor
 from tallow.transformers.generation.whisper import WhisperTimeStampLogitsProcessor as WhisperTimeStampLogitsProcessor
+from tallow.transformers.modeling_outputs import XVectorOutput as XVectorOutput
 from tallow.transformers.pipelines.text_classification import ZeroShotClassificationPipeline as ZeroShotClassificationPipeline
 from tallow.transformers.pipelines.images import ZeroShotImageClassificationPipeline as ZeroShotImageClassificationPipeline
 from tallow.transformers import auto_tokenizer as auto_tokenizer
@@ -186,6 +195,8 @@ from tallow.transformers import data_collator_mlm as data_collator_mlm
 from tallow.transformers.data_collator import default_data_collator as default_data_collator
 from tallow.transformers.trainer_utils import enable_full_determinism as enable_full_determinism
 from tallow.transformers import feature_extraction as feature_extraction
+from tallow.transformers import feature_extraction_speech as feature_extraction_speech
+from tallow.transformers import feature_extraction_whisper as feature_extraction_whisper
 from tallow.transformers import generation as generation
 from tallow.transformers.optimization import get_constant_schedule as get_constant_schedule
 from tallow.transformers.optimization import get_constant_schedule_with_warmup as get_constant_schedule_with_warmup
@@ -253,6 +264,9 @@ class ArceeModel(_PreTrainedModel): ...
 class ArceePreTrainedModel(_PreTrainedModel): ...
 class AutoModel(_AutoClass): ...
 class AutoModelForAudioClassification(_AutoClass): ...
+class AutoModelForAudioFrameClassification(_AutoClass): ...
+class AutoModelForAudioXVector(_AutoClass): ...
+class AutoModelForCTC(_AutoClass): ...
 class AutoModelForCausalLM(_AutoClass): ...
 class AutoModelForImageClassification(_AutoClass): ...
 class AutoModelForMaskedLM(_AutoClass): ...
@@ -264,6 +278,7 @@ class AutoModelForSeq2SeqLM(_AutoClass): ...
 class AutoModelForSequenceClassification(_AutoClass): ...
 class AutoModelForSpeechSeq2Seq(_AutoClass): ...
 class AutoModelForTextEncoding(_AutoClass): ...
+class AutoModelForTextToWaveform(_AutoClass): ...
 class AutoModelForTokenClassification(_AutoClass): ...
 class AutoModelForZeroShotImageClassification(_AutoClass): ...
 class BartConfig(_PreTrainedConfig): ...
@@ -459,6 +474,10 @@ class HeliumForSequenceClassification(_PreTrainedModel): ...
 class HeliumForTokenClassification(_PreTrainedModel): ...
 class HeliumModel(_PreTrainedModel): ...
 class HeliumPreTrainedModel(_PreTrainedModel): ...
+class HubertConfig(_PreTrainedConfig): ...
+class HubertForCTC(_PreTrainedModel): ...
+class HubertForSequenceClassification(_PreTrainedModel): ...
+class HubertModel(_PreTrainedModel): ...
 class HunYuanDenseV1Config(_PreTrainedConfig): ...
 class HunYuanDenseV1ForCausalLM(_PreTrainedModel): ...
 class HunYuanDenseV1ForSequenceClassification(_PreTrainedModel): ...
@@ -727,6 +746,20 @@ class ViTConfig(_PreTrainedConfig): ...
 class ViTForImageClassification(_PreTrainedModel): ...
 class ViTModel(_PreTrainedModel): ...
 class ViTPreTrainedModel(_PreTrainedModel): ...
+class VitsConfig(_PreTrainedConfig): ...
+class VitsModel(_PreTrainedModel): ...
+class Wav2Vec2Config(_PreTrainedConfig): ...
+class Wav2Vec2ForAudioFrameClassification(_PreTrainedModel): ...
+class Wav2Vec2ForCTC(_PreTrainedModel): ...
+class Wav2Vec2ForSequenceClassification(_PreTrainedModel): ...
+class Wav2Vec2ForXVector(_PreTrainedModel): ...
+class Wav2Vec2Model(_PreTrainedModel): ...
+class WavLMConfig(_PreTrainedConfig): ...
+class WavLMForAudioFrameClassification(_PreTrainedModel): ...
+class WavLMForCTC(_PreTrainedModel): ...
+class WavLMForSequenceClassification(_PreTrainedModel): ...
+class WavLMForXVector(_PreTrainedModel): ...
+class WavLMModel(_PreTrainedModel): ...
 class WhisperConfig(_PreTrainedConfig): ...
 class WhisperForAudioClassification(_PreTrainedModel): ...
 class WhisperForConditionalGeneration(_PreTrainedModel): ...
@@ -778,6 +811,9 @@ __all__ = [
     "AutoImageProcessor",
     "AutoModel",
     "AutoModelForAudioClassification",
+    "AutoModelForAudioFrameClassification",
+    "AutoModelForAudioXVector",
+    "AutoModelForCTC",
     "AutoModelForCausalLM",
     "AutoModelForDepthEstimation",
     "AutoModelForImageClassification",
@@ -793,6 +829,7 @@ __all__ = [
     "AutoModelForSequenceClassification",
     "AutoModelForSpeechSeq2Seq",
     "AutoModelForTextEncoding",
+    "AutoModelForTextToWaveform",
     "AutoModelForTokenClassification",
     "AutoModelForZeroShotImageClassification",
     "AutoProcessor",
@@ -1043,6 +1080,10 @@ __all__ = [
     "HeliumModel",
     "HeliumPreTrainedModel",
     "HfArgumentParser",
+    "HubertConfig",
+    "HubertForCTC",
+    "HubertForSequenceClassification",
+    "HubertModel",
     "HunYuanDenseV1Config",
     "HunYuanDenseV1ForCausalLM",
     "HunYuanDenseV1ForSequenceClassification",
@@ -1091,7 +1132,10 @@ __all__ = [
     "MBartModel",
     "MBartPreTrainedModel",
     "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_AUDIO_XVECTOR_MAPPING",
     "MODEL_FOR_CAUSAL_LM_MAPPING",
+    "MODEL_FOR_CTC_MAPPING",
     "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
     "MODEL_FOR_MASKED_LM_MAPPING",
     "MODEL_FOR_MULTIPLE_CHOICE_MAPPING",
@@ -1102,6 +1146,7 @@ __all__ = [
     "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
     "MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING",
     "MODEL_FOR_TEXT_ENCODING_MAPPING",
+    "MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING",
     "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING",
     "MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING",
     "MODEL_MAPPING",
@@ -1380,6 +1425,7 @@ __all__ = [
     "TextGenerationPipeline",
     "TextIteratorStreamer",
     "TextStreamer",
+    "TextToAudioPipeline",
     "TokenClassificationPipeline",
     "TokenClassifierOutput",
     "TokenSpan",
@@ -1408,8 +1454,25 @@ __all__ = [
     "ViTForImageClassification",
     "ViTModel",
     "ViTPreTrainedModel",
+    "VitsConfig",
+    "VitsModel",
     "WatermarkLogitsProcessor",
     "WatermarkingConfig",
+    "Wav2Vec2BaseModelOutput",
+    "Wav2Vec2Config",
+    "Wav2Vec2FeatureExtractor",
+    "Wav2Vec2ForAudioFrameClassification",
+    "Wav2Vec2ForCTC",
+    "Wav2Vec2ForSequenceClassification",
+    "Wav2Vec2ForXVector",
+    "Wav2Vec2Model",
+    "Wav2Vec2Processor",
+    "WavLMConfig",
+    "WavLMForAudioFrameClassification",
+    "WavLMForCTC",
+    "WavLMForSequenceClassification",
+    "WavLMForXVector",
+    "WavLMModel",
     "WhisperConfig",
     "WhisperFeatureExtractor",
     "WhisperForAudioClassification",
@@ -1437,6 +1500,7 @@ __all__ = [
     "XLMRobertaXLForTokenClassification",
     "XLMRobertaXLModel",
     "XLMRobertaXLPreTrainedModel",
+    "XVectorOutput",
     "ZeroShotClassificationPipeline",
     "ZeroShotImageClassificationPipeline",
     "auto_tokenizer",
@@ -1449,6 +1513,8 @@ __all__ = [
     "default_data_collator",
     "enable_full_determinism",
     "feature_extraction",
+    "feature_extraction_speech",
+    "feature_extraction_whisper",
     "generation",
     "get_constant_schedule",
     "get_constant_schedule_with_warmup",

@@ -21,10 +21,12 @@ from tallow.transformers.model_names import NAMES as MODELS
 
 # The modules that define the names.
 HOMES = {
-    "feature_extraction": "AutoFeatureExtractor WhisperFeatureExtractor",
+    "feature_extraction": "AutoFeatureExtractor",
+    "feature_extraction_speech": "Wav2Vec2FeatureExtractor",
+    "feature_extraction_whisper": "WhisperFeatureExtractor",
     "image_processing": "AutoImageProcessor BaseImageProcessor",
     "preprocessing": "BatchFeature",
-    "processing": "AutoProcessor CLIPProcessor ProcessorMixin WhisperProcessor",
+    "processing": "AutoProcessor CLIPProcessor ProcessorMixin Wav2Vec2Processor WhisperProcessor",
     "auto_tokenizer": "AutoTokenizer",
     "batch_encoding": "BatchEncoding CharSpan TokenSpan",
     "cache_utils": "Cache DynamicCache EncoderDecoderCache QuantizedCache StaticCache",
@@ -44,7 +46,7 @@ HOMES = {
         "ModelOutput MoeCausalLMOutputWithPast MoeModelOutputWithPast MultipleChoiceModelOutput "
         "NextSentencePredictorOutput QuestionAnsweringModelOutput Seq2SeqLMOutput Seq2SeqModelOutput "
         "Seq2SeqQuestionAnsweringModelOutput Seq2SeqSequenceClassifierOutput SequenceClassifierOutput "
-        "SequenceClassifierOutputWithPast TokenClassifierOutput"
+        "SequenceClassifierOutputWithPast TokenClassifierOutput Wav2Vec2BaseModelOutput XVectorOutput"
     ),
     "data_collator": (
         "DataCollator DataCollatorForMultipleChoice DataCollatorForSeq2Seq DataCollatorForTokenClassification "
@@ -63,8 +65,8 @@ HOMES = {
         "DepthEstimationPipeline FeatureExtractionPipeline FillMaskPipeline ImageClassificationPipeline "
         "ImageFeatureExtractionPipeline ImageSegmentationPipeline NerPipeline ObjectDetectionPipeline Pipeline "
         "QuestionAnsweringPipeline SummarizationPipeline Text2TextGenerationPipeline TextClassificationPipeline "
-        "TextGenerationPipeline TokenClassificationPipeline TranslationPipeline ZeroShotClassificationPipeline "
-        "ZeroShotImageClassificationPipeline pipeline"
+        "TextGenerationPipeline TextToAudioPipeline TokenClassificationPipeline TranslationPipeline "
+        "ZeroShotClassificationPipeline ZeroShotImageClassificationPipeline pipeline"
     ),
     "trainer": "Trainer",
     "trainer_callback": ("DefaultFlowCallback EarlyStoppingCallback TrainerCallback TrainerControl TrainerState"),

@@ -12,17 +12,24 @@ from typing import Any
 
 from tallow.errors import ArgumentTypeError
 from tallow.lazy_names import missing
-from tallow.text.marian_engine import is_marian
+from tallow.models.architectures import SPEECH
+from tallow.text.marian_engine import VOCABULARY, is_marian
 from tallow.text.tokenizer_classes import CLASSES, class_name, known_name
-from tallow.text.tokenizer_folder import FILE
+from tallow.text.tokenizer_files import read_object
+from tallow.text.tokenizer_folder import CONFIG, FILE, MODEL_CONFIG
 from tallow.transformers.tokenization import PreTrainedTokenizerFast
 from tallow.transformers.tokenization_files import Where, download_of, read_files, read_where, settings_of
 
 # The modules of classes with methods of their own.
 OWN = {
     "MarianTokenizer": "tallow.transformers.tokenization_marian",
+    "VitsTokenizer": "tallow.transformers.tokenization_vits",
+    "Wav2Vec2CTCTokenizer": "tallow.transformers.tokenization_letters",
     "WhisperTokenizer": "tallow.transformers.tokenization_whisper",
 }
+# Names of classes, and types of models, whose tokenizers are of letters.
+LETTERS = dict.fromkeys(("Wav2Vec2CTCTokenizer", *SPEECH), "Wav2Vec2CTCTokenizer")
+LETTERS |= dict.fromkeys(("VitsTokenizer", "vits"), "VitsTokenizer")
 
 
 def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
@@ -37,6 +44,19 @@ def tokenizer_class(name: str) -> type[PreTrainedTokenizerFast] | None:
     if kind in OWN:
         return getattr(importlib.import_module(OWN[kind]), kind)
     return _made(kind) if kind in CLASSES else None
+
+
+def letter_tokenizer(folder: Path) -> Any:
+    """Return the class of the tokenizer of letters that a folder names, or whose model has one; None without."""
+    if not (folder / VOCABULARY).is_file():
+        return None
+    named = [
+        read_object(folder / file).get(entry)
+        for file, entry in ((CONFIG, "tokenizer_class"), (MODEL_CONFIG, "model_type"))
+        if (folder / file).is_file()
+    ]
+    kind = next((LETTERS[name] for name in named if isinstance(name, str) and name in LETTERS), None)
+    return None if kind is None else tokenizer_class(kind)
 
 
 @cache
@@ -83,6 +103,8 @@ class AutoTokenizer:
         if path.is_dir() and is_marian(path) and not (path / FILE).exists():
             marian: Any = tokenizer_class("MarianTokenizer")
             return marian.from_pretrained(path, **kwargs)
+        if path.is_dir() and not (path / FILE).exists() and (letters := letter_tokenizer(path)) is not None:
+            return letters.from_pretrained(path, **kwargs)
         settings = settings_of(kwargs)
         kind = None if tokenizer_type is None else class_name(None, tokenizer_type, has_bytes=False)
         files = read_files(pretrained_model_name_or_path, settings, kind, where)

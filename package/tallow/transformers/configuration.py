@@ -83,7 +83,10 @@ class PreTrainedConfig:
         if "qk_rope_head_dim" in self.defaults:  # whatever the file says
             self.head_dim = self.qk_rope_head_dim
             self.qk_head_dim = self.qk_nope_head_dim + self.qk_rope_head_dim
-        for alike, name in (("num_decoder_layers", "num_layers"), ("decoder_vocab_size", "vocab_size")):
+        if "num_feat_extract_layers" in self.defaults:
+            self.num_feat_extract_layers = len(self.conv_dim)
+        alikes = {"num_decoder_layers": "num_layers", "decoder_vocab_size": "vocab_size"}
+        for alike, name in (alikes | {"output_hidden_size": "hidden_size"}).items():
             if entries.get(alike, 0) is None:
                 setattr(self, alike, getattr(self, name))
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tallow.transformers.configuration_decoders import DECODERS, changed
+from tallow.transformers.configuration_speech import SPEECH, settings_of_speech
 from tallow.transformers.configuration_states import STATES, settings_of_states, without
 
 # The names of the classes.
@@ -60,6 +61,7 @@ NAMES: dict[str, str] = {
     "clip_vision_model": "CLIPVisionConfig",
     **DECODERS,
     **STATES,
+    **SPEECH,
 }
 
 
@@ -391,7 +393,7 @@ _SETTINGS["clip_vision_model"] = {
     "layer_norm_eps": 1e-05, "attention_dropout": 0.0, "initializer_range": 0.02, "initializer_factor": 1.0,
 }
 
-_SETTINGS |= changed(_SETTINGS["llama"])
+_SETTINGS |= changed(_SETTINGS["llama"]) | settings_of_speech()
 
 # Names under which other models keep the same size.
 _ALIASES: dict[str, dict[str, str]] = {

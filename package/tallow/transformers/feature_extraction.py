@@ -1,161 +1,20 @@
-"""From sound to the input of Whisper: log-mel spectrograms, of `tallow.audio`.
-
-Source:  transformers 5.23, `WhisperFeatureExtractor`
-"""
+"""`AutoFeatureExtractor`: what prepares sounds, of the class that a folder names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from tallow.errors import ArgumentTypeError, CheckpointError
+from tallow.transformers.feature_extraction_speech import Wav2Vec2FeatureExtractor
+from tallow.transformers.feature_extraction_whisper import WhisperFeatureExtractor
+from tallow.transformers.preprocessing import only_settings, read_settings
+from tallow.transformers.sound_inputs import SoundExtractor
+from tallow.transformers.tokenization_files import folder_of
 
-from tallow.audio.mel import HOP, N_FFT, log_mel_spectrogram
-from tallow.audio.sound import SAMPLE_RATE_HZ
-from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError, UnsupportedError, warn
-from tallow.transformers.padding import PaddingStrategy
-from tallow.transformers.preprocessing import BatchFeature, Preprocessor
-from tallow.transformers.tensor_types import TensorType
-from tallow.transformers.without_effect import effective
-
-Floats = npt.NDArray[np.float32]
-_FIXED = {"n_fft": N_FFT, "hop_length": HOP, "sampling_rate": SAMPLE_RATE_HZ, "dither": 0.0}
-
-
-class WhisperFeatureExtractor(Preprocessor):
-    """Turns sound into log-mel spectrograms.
-
-    Attributes:
-        feature_size: the number of mel bins.
-        sampling_rate: in Hz.
-        chunk_length: seconds of the model's input.
-        n_samples, nb_max_frames: samples and frames of it.
-        padding_value: the sample of silence.
-        return_attention_mask: whether a call returns it without being asked.
-
-    Raises:  UnsupportedError for another rate, window or step than Whisper's, and for dither
-    """
-
-    defaults: ClassVar = {
-        **_FIXED,
-        "feature_size": 80,
-        "chunk_length": 30,
-        "padding_value": 0.0,
-        "padding_side": "right",
-        "return_attention_mask": False,
-    }
-    type_key = "feature_extractor_type"
-    nested = "feature_extractor"
-    model_input_names: ClassVar = ["input_features"]
-    feature_size: int
-    sampling_rate: int
-    hop_length: int
-    chunk_length: int
-    padding_value: float
-    return_attention_mask: bool
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        for name, value in _FIXED.items():
-            if vars(self)[name] != value:
-                raise UnsupportedError(
-                    f"{name}={vars(self)[name]!r:.80}: spectrograms are Whisper's", hint=f"pass {value}"
-                )
-        self.n_samples = self.chunk_length * self.sampling_rate
-        self.nb_max_frames = self.n_samples // self.hop_length
-
-    @classmethod
-    def normal(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        named = settings.get(cls.type_key) or settings.get("image_processor_type") or cls.__name__
-        if named != cls.__name__:
-            raise CheckpointError(
-                f"{cls.type_key} is {named!r:.80}", hint="tallow has that of Whisper; for images use AutoImageProcessor"
-            )
-        settings.pop("mel_filters", None)  # of older files
-        return super().normal(settings)
-
-    def __call__(
-        self,
-        raw_speech: Any,
-        truncation: bool = True,
-        pad_to_multiple_of: int | None = None,
-        return_tensors: str | TensorType | None = None,
-        return_attention_mask: bool | None = None,
-        padding: bool | str | PaddingStrategy | None = "max_length",
-        max_length: int | None = None,
-        sampling_rate: int | None = None,
-        do_normalize: bool | None = None,
-        **kwargs: Any,
-    ) -> BatchFeature:
-        """Return the spectrograms of one sound or several.
-
-        Args:
-            raw_speech: samples: an array, a tensor or a list of numbers; or a list of these.
-            truncation: cut longer sounds to `max_length`.
-            pad_to_multiple_of: pad to a multiple of so many samples.
-            return_tensors: "pt" for tensors; None and "np" for arrays.
-            return_attention_mask: add `attention_mask`, 1 for the frames of the sound.
-            padding: "max_length", "longest" for that of the batch, or "do_not_pad".
-            max_length: samples; None means `n_samples`.
-            sampling_rate: that of the sound, in Hz.
-            do_normalize: subtract the mean of the samples and divide by their standard deviation.
-
-        Shapes:  input_features (B, feature_size, T), float32; attention_mask (B, T), int32
-        Raises:  ArgumentError for another sampling rate, several channels, and sounds of unequal lengths
-        """
-        _check_call(kwargs, self.sampling_rate, sampling_rate)
-        limit = _rounded(max_length or self.n_samples, pad_to_multiple_of)
-        sounds = [sound[:limit] if truncation else sound for sound in _sounds(raw_speech)]
-        strategy = PaddingStrategy.LONGEST if padding is True else PaddingStrategy(padding or "do_not_pad")
-        length = limit if strategy is PaddingStrategy.MAX_LENGTH else max(map(len, sounds))
-        length = _rounded(length, pad_to_multiple_of)
-        if strategy is PaddingStrategy.DO_NOT_PAD and len({*map(len, sounds)}) > 1:
-            raise ArgumentError("sounds of unequal lengths", hint="pass padding='longest' or padding='max_length'")
-        if do_normalize:
-            sounds = [(sound - sound.mean()) / np.sqrt(sound.var() + np.float32(1e-7)) for sound in sounds]
-        counts = [len(sound) for sound in sounds]
-        rows = [np.pad(s, (0, max(0, length - len(s))), constant_values=self.padding_value) for s in sounds]
-        data: dict[str, Any] = {
-            "input_features": np.stack([log_mel_spectrogram(row, self.feature_size) for row in rows])
-        }
-        if return_attention_mask or do_normalize or self.return_attention_mask:
-            mask = np.arange(len(rows[0])) < np.array(counts)[:, None]
-            if return_attention_mask:  # else of samples, as in transformers
-                mask = mask[:, :: self.hop_length][:, : len(rows[0]) // self.hop_length]
-            data["attention_mask"] = mask.astype(np.int32)
-        return BatchFeature(data, tensor_type=return_tensors)
-
-
-def _rounded(length: int, multiple: int | None) -> int:
-    return -(-length // multiple) * multiple if multiple else length
-
-
-def _check_call(unknown: dict[str, Any], rate: int, given: int | None) -> None:
-    unknown = effective("a feature extractor", unknown, {"device": (None, "cpu")})
-    if unknown:
-        warn(f"a feature extractor has no argument {', '.join(unknown)}; it has no effect")
-    if given is not None and given != rate:
-        raise ArgumentError(
-            f"a sound of {given} Hz; the model takes {rate} Hz", hint="resample it: tallow.audio.Sound reads files so"
-        )
-
-
-def _sounds(speech: Any) -> list[Floats]:
-    """Return sounds as arrays (N,).  Raises: ArgumentError for other shapes"""
-    if not isinstance(speech, list | tuple | np.ndarray) and not hasattr(speech, "numpy"):
-        raise ArgumentTypeError(
-            f"a sound of type {type(speech).__name__}", hint="pass its samples, as tallow.audio reads them"
-        )
-    several = isinstance(speech, list | tuple) and len(speech) > 0 and isinstance(speech[0], Sequence | np.ndarray)
-    several = several or (isinstance(speech, list | tuple) and len(speech) > 0 and hasattr(speech[0], "numpy"))
-    rows = list(speech) if several or getattr(speech, "ndim", 1) == 2 else [speech]
-    sounds = [np.asarray(row.numpy() if hasattr(row, "numpy") else row, np.float32) for row in rows]
-    for sound in sounds:
-        if sound.ndim != 1 or not len(sound):
-            raise ArgumentError(f"a sound of shape {sound.shape}", hint="pass one channel, (N,), or a list of these")
-    return sounds
+CLASSES: dict[str, type[SoundExtractor]] = {
+    kind.__name__: kind for kind in (Wav2Vec2FeatureExtractor, WhisperFeatureExtractor)
+}
 
 
 class AutoFeatureExtractor:
@@ -165,9 +24,27 @@ class AutoFeatureExtractor:
         raise ArgumentTypeError("AutoFeatureExtractor has no objects", hint="call AutoFeatureExtractor.from_pretrained")
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, **kwargs: Any) -> WhisperFeatureExtractor:
+    def from_pretrained(
+        cls,
+        pretrained_model_name_or_path: str | Path,
+        *,
+        revision: str | None = None,
+        token: str | None = None,
+        subfolder: str = "",
+        **kwargs: Any,
+    ) -> Any:
         """Return the feature extractor of a folder, with the arguments of `Preprocessor.from_pretrained`.
 
         Raises:  CheckpointError if there is none, or one of another class; HubError
         """
-        return WhisperFeatureExtractor.from_pretrained(pretrained_model_name_or_path, **kwargs)
+        folder = folder_of(pretrained_model_name_or_path, revision, token, subfolder, kwargs)
+        settings = read_settings(folder, SoundExtractor.nested)
+        named = (
+            settings.get(SoundExtractor.type_key) or settings.get("image_processor_type") or "WhisperFeatureExtractor"
+        )
+        if named not in CLASSES:
+            raise CheckpointError(
+                f"{SoundExtractor.type_key} is {named!r:.80}",
+                hint=f"tallow has {', '.join(CLASSES)}; for images use AutoImageProcessor",
+            )
+        return CLASSES[named].from_dict(settings, **only_settings(kwargs))

@@ -10,6 +10,7 @@ from typing import Any
 from tallow import dtypes
 from tallow.core.creation import arange
 from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError
 from tallow.nn import functional as F
 
 IGNORED = -100  # a label that does not count
@@ -62,6 +63,30 @@ def of_texts(logits_BN: Tensor, labels: Tensor, config: Any, count: Any = None) 
     if config.problem_type == "single_label_classification":
         return cross_entropy(logits_BN, labels, count)
     return F.binary_cross_entropy_with_logits(logits_BN, labels.to(logits_BN.dtype))
+
+
+def of_letters(logits_BTV: Tensor, labels: Tensor, frames: Any, config: Any) -> Tensor:
+    """Return the loss of what was said, by connectionist temporal classification.
+
+    Args:
+        labels: (B, letters); -100 and the letter that means none do not count.
+        frames: the frames of each sound, (B,).
+
+    Raises:  ArgumentError for letters that the model does not have
+    """
+    if int(labels.max()) >= config.vocab_size:
+        raise ArgumentError(f"labels up to {int(labels.max())}; the model has {config.vocab_size} letters")
+    seen = (labels != IGNORED) & (labels != config.pad_token_id)
+    log_probs_TBV = F.log_softmax(logits_BTV.float(), -1).transpose(0, 1)
+    return F.ctc_loss(
+        log_probs_TBV,
+        labels[seen],
+        frames,
+        seen.sum(-1),
+        blank=config.pad_token_id,
+        reduction=config.ctc_loss_reduction,
+        zero_infinity=config.ctc_zero_infinity,
+    )
 
 
 def of_replaced(logits_BT: Tensor, labels_BT: Tensor, mask_BT: Tensor | None) -> Tensor:

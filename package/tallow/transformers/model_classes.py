@@ -22,6 +22,8 @@ from tallow.transformers import forward_encoders as encoders
 from tallow.transformers import forward_images as images
 from tallow.transformers import forward_pair_heads as pairs
 from tallow.transformers import forward_seq2seq as seq2seq
+from tallow.transformers import forward_speaking as speaking
+from tallow.transformers import forward_speech as speech
 from tallow.transformers.configuration import config_class, unsupported
 from tallow.transformers.model_names import BASES, NAMES, WITHOUT_HEAD
 from tallow.transformers.modeling import PreTrainedModel
@@ -60,6 +62,15 @@ _IMAGES: dict[str, type] = {
     "CLIPVisionModelWithProjection": images.ProjectedImageForward,
     "CLIPModel": images.CLIPForward,
     "Model": images.ImageModelForward,
+}
+_SPEECH: dict[str, type] = {
+    "ForCTC": speech.LettersForward,
+    "ForSequenceClassification": speech.SoundLabelsForward,
+    "ForAudioFrameClassification": speech.FrameLabelsForward,
+    "ForXVector": speech.SpeakersForward,
+    "VitsModel": speaking.VitsForward,
+    "HubertModel": speech.PlainSpeechModelForward,
+    "Model": speech.SpeechModelForward,
 }
 _PAIRS: dict[str, type] = {
     "ForSequenceClassification": pairs.PairTextsForward,
@@ -133,6 +144,8 @@ def _forward_of(name: str, core: type[PretrainedModel]) -> type:
         return _of_family(name, core, _DECODERS_ALONE)
     if issubclass(core, DecoderModule):
         return _by_end(name, _DECODERS)
+    if core.__module__.startswith("tallow.models.speech"):
+        return _by_end(name, _SPEECH)
     if core.__module__.startswith("tallow.models.vision"):
         return _by_end(name, _IMAGES)
     return encoders.T5EncoderForward if name.endswith("T5EncoderModel") else _by_end(name, _ENCODERS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tallow.models.architectures import ARCHITECTURES, PREFIXES, WRITES
+from tallow.models.architectures import ARCHITECTURES, PREFIXES, SPEECH, WRITES
 from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 
 # Names of transformers whose class of `tallow.models` is that of another architecture: the whole model, of which
@@ -35,7 +35,11 @@ HEADS = {
     "AutoModelForImageClassification": "ForImageClassification",
     "AutoModelForZeroShotImageClassification": "Model",
     "AutoModelForSpeechSeq2Seq": "ForConditionalGeneration",
-    "AutoModelForAudioClassification": "ForAudioClassification",
+    "AutoModelForAudioClassification": "ForAudioClassification ForSequenceClassification",
+    "AutoModelForAudioFrameClassification": "ForAudioFrameClassification",
+    "AutoModelForAudioXVector": "ForXVector",
+    "AutoModelForCTC": "ForCTC",
+    "AutoModelForTextToWaveform": "Model",
 }
 # The tables from configs to models whose names do not follow from those of the classes.
 _OTHER_TABLES = {
@@ -56,6 +60,9 @@ MAPPINGS = {_table(task): task for task in HEADS}
 ONLY = {
     "AutoModelForSeq2SeqLM": ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "umt5"),
     "AutoModelForSpeechSeq2Seq": ("whisper",),
+    "AutoModelForAudioClassification": (*SPEECH, "whisper"),
+    "AutoModelForSequenceClassification": tuple(kind for kind in PREFIXES if kind not in SPEECH),
+    "AutoModelForTextToWaveform": ("vits",),
     "AutoModelForZeroShotImageClassification": ("clip",),
     "AutoModelForTextEncoding": (
         *("albert", "bert", "deberta-v2", "distilbert", "electra", "mobilebert", "roberta"),

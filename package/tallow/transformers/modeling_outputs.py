@@ -396,6 +396,38 @@ class AlbertForPreTrainingOutput(ModelOutput):
 
 
 @dataclass
+class Wav2Vec2BaseModelOutput(ModelOutput):
+    """The result of an encoder of waveforms, with the frames that its convolutions made."""
+
+    last_hidden_state: Tensor | None = None
+    extract_features: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
+class VitsModelOutput(ModelOutput):
+    """The result of a VITS: the samples of texts, and the frames that they are made of."""
+
+    waveform: Tensor | None = None
+    sequence_lengths: Tensor | None = None
+    spectrogram: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
+class XVectorOutput(ModelOutput):
+    """The result of a model of speakers: `embeddings` has a vector for each sound."""
+
+    loss: Tensor | None = None
+    logits: Tensor | None = None
+    embeddings: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
 class BertForPreTrainingOutput(ModelOutput):
     """The result of BERT with both heads of its training."""
 

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Self
 from tallow.errors import ArgumentError, ArgumentTypeError, CheckpointError
 from tallow.io.atomic import atomic_write
 from tallow.text.tokenizer_folder import has_tokenizer
-from tallow.transformers.auto_tokenizer import AutoTokenizer
+from tallow.transformers.auto_tokenizer import AutoTokenizer, letter_tokenizer
 from tallow.transformers.feature_extraction import AutoFeatureExtractor
+from tallow.transformers.feature_extraction_whisper import WhisperFeatureExtractor
 from tallow.transformers.image_processing import AutoImageProcessor
 from tallow.transformers.preprocessing import FILE, NESTED, BatchFeature
 from tallow.transformers.tokenization import TokenizersBackend
@@ -172,19 +173,19 @@ class CLIPProcessor(ProcessorMixin):
     attributes = ("image_processor", "tokenizer")
 
 
-class WhisperProcessor(ProcessorMixin):
-    """Whisper's feature extractor and tokenizer: see `ProcessorMixin`."""
+class SoundProcessor(ProcessorMixin):
+    """The base of processors with a feature extractor and a tokenizer."""
 
     attributes = ("feature_extractor", "tokenizer")
 
     def __call__(self, audio: Any = None, text: Any = None, **kwargs: Any) -> Any:  # type: ignore[override]
-        """Return the spectrograms of sound; the ids of texts; of both, spectrograms with `labels`.
+        """Return the features of sound; the ids of texts; of both, features with `labels`.
 
         Args:    kwargs: arguments of the feature extractor, such as `sampling_rate`, or of the tokenizer
         Raises:  ArgumentError without sound and text, and as the parts do
         """
         if audio is None and text is None:
-            raise ArgumentError("WhisperProcessor: no input", hint="pass audio or text")
+            raise ArgumentError(f"{type(self).__name__}: no input", hint="pass audio or text")
         rate = kwargs.pop("sampling_rate", None)
         ids = None if text is None else self.tokenizer(text, **kwargs)
         if audio is None:
@@ -193,6 +194,34 @@ class WhisperProcessor(ProcessorMixin):
         if ids is not None:
             features["labels"] = ids["input_ids"]
         return features
+
+
+class Wav2Vec2Processor(SoundProcessor):
+    """The feature extractor and the tokenizer of letters of wav2vec2: see `ProcessorMixin`."""
+
+    def pad(self, input_features: Any = None, labels: Any = None, **kwargs: Any) -> Any:
+        """Return rows with the same length: of samples, of ids, or of both.
+
+        Args:
+            input_features: dicts with `input_values`, one for each sound.
+            labels: dicts with `input_ids`, one for each text.
+            kwargs: arguments of both parts.
+
+        Raises:  ArgumentError without any, and as the parts do
+        """
+        if input_features is None and labels is None:
+            raise ArgumentError("Wav2Vec2Processor.pad: no input", hint="pass input_features or labels")
+        ids = None if labels is None else self.tokenizer.pad(labels, **kwargs)
+        if input_features is None:
+            return ids
+        features = self.feature_extractor.pad(input_features, **kwargs)
+        if ids is not None:
+            features["labels"] = ids["input_ids"]
+        return features
+
+
+class WhisperProcessor(SoundProcessor):
+    """Whisper's feature extractor and tokenizer: see `ProcessorMixin`."""
 
     def get_decoder_prompt_ids(self, task: Any = None, language: Any = None, no_timestamps: bool = True) -> Any:
         """Return the ids that begin a transcript with their places: see `WhisperTokenizer`."""
@@ -235,9 +264,12 @@ class AutoProcessor:
                 break
             except CheckpointError:
                 continue
-        if has_tokenizer(folder):
+        if has_tokenizer(folder) or letter_tokenizer(folder) is not None:
             found["tokenizer"] = AutoTokenizer.from_pretrained(folder, **kwargs)
-        for kind in (CLIPProcessor, WhisperProcessor):
+        whole = (
+            WhisperProcessor if type(found.get("feature_extractor")) is WhisperFeatureExtractor else Wav2Vec2Processor
+        )
+        for kind in (CLIPProcessor, whole):
             if found.keys() == {*kind.attributes}:
                 return kind(**found)
         if not found:

@@ -8,19 +8,17 @@ Source:  names as in transformers' `modeling_whisper.py`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from tallow.core.apply import apply
 from tallow.core.creation import full
 from tallow.core.tensor import Tensor
 from tallow.models.config import labels_of
+from tallow.models.layer_states import recorded, weighted_sum
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.whisper.model import WhisperConfig, WhisperEncoder
 from tallow.nn.linear import Linear
 from tallow.nn.parameter import Parameter
-from tallow.ops.joining import stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,20 +72,15 @@ class WhisperForAudioClassification(PretrainedModel):
         Shapes:  (B, M, 2 S) -> (B, N)
         Raises:  ShapeError
         """
-        states: list[Tensor] = []
-        with ExitStack() as hooks:
-            for layer in self.encoder.layers if self.config.use_weighted_layer_sum else ():
-                note = layer.register_forward_pre_hook(lambda _, args: states.append(args[0]))
-                hooks.callback(note.remove)
+        with recorded(list(self.encoder.layers) if self.config.use_weighted_layer_sum else []) as states:
             last_BSD = self.encoder(mel_BMT)
-        return self.head([*states, last_BSD])
+        return self.head([*states[:-1], last_BSD])
 
     def head(self, states: Sequence[Tensor]) -> Tensor:
         """Return logits (B, N) of the hidden states (B, S, D): the input of each layer, and the last."""
         hidden_BSD = states[-1]
         if self.config.use_weighted_layer_sum:
-            weights_L = self.layer_weights.softmax(-1)
-            hidden_BSD = (apply(stack, list(states), 1) * weights_L.reshape(-1, 1, 1)).sum(1)
+            hidden_BSD = weighted_sum(list(states), self.layer_weights)
         return self.classifier(self.projector(hidden_BSD).mean(1))
 
     def reset_parameters(self) -> None:

@@ -25,6 +25,7 @@ _FILES = {
     "speech_recognition": ("AutomaticSpeechRecognitionPipeline",),
     "text_classification": ("TextClassificationPipeline", "ZeroShotClassificationPipeline"),
     "text_generation": ("TextGenerationPipeline",),
+    "text_to_audio": ("TextToAudioPipeline",),
     "text_to_text": ("SummarizationPipeline", "Text2TextGenerationPipeline", "TranslationPipeline"),
     "token_classification": ("AggregationStrategy", "NerPipeline", "TokenClassificationPipeline"),
 }

@@ -6,7 +6,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from tallow.errors import ArgumentError, CheckpointError, HubError, TallowWarning, UnsupportedError, warn
+from tallow.errors import ArgumentError, CheckpointError, HubError, UnsupportedError
 from tallow.hub import local_settings
 from tallow.lazy_names import import_name
 from tallow.optimum.folders import any_config, onnx_file
@@ -165,6 +165,15 @@ def onnx_classes() -> dict[str, Any]:
     return found
 
 
+def has_class(auto: str, config: Any) -> bool:
+    """Return whether an Auto class has a class for a config."""
+    try:
+        import_name(f"tallow.transformers:{auto}").class_for(config)
+    except CheckpointError:
+        return False
+    return True
+
+
 def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) -> Any:
     """Return the model of a task, by the first of its classes that can load it.  Raises: as `from_pretrained`"""
     *others, last = task.models
@@ -178,10 +187,8 @@ def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) 
         name = file.relative_to(source).as_posix()
         return onnx_classes()[last].from_pretrained(source, config=config, file_name=name, **options)
     for auto in others:
-        try:
+        if has_class(auto, config):
             return loaded(auto, source, {"config": config, **options})
-        except CheckpointError as error:
-            warn(f"{auto}: {error}", TallowWarning)
     try:
         return loaded(last, source, {"config": config, **options})
     except HubError as error:  # it may be a repository for transformers.js, without other weights

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import tallow as tl
 from tallow.audio.sound import Sound, resample
-from tallow.errors import ArgumentError, ArgumentTypeError, HubError
+from tallow.errors import ArgumentError, ArgumentTypeError, AudioError, HubError
 from tallow.hub import in_browser
 from tallow.io.images import decode_image, read_image
 
@@ -65,14 +65,21 @@ def samples_of(value: Any, sample_rate_hz: int) -> tuple[Samples, dict[str, Any]
     if isinstance(value, str) and is_address(value):
         value = fetched(value)
     if isinstance(value, str | Path | bytes):
-        return Sound(value, sample_rate_hz=sample_rate_hz).read(), {}
+        return _finite(Sound(value, sample_rate_hz=sample_rate_hz).read()), {}
     if not isinstance(value, Mapping):
-        return _mono(value), {}
+        return _finite(_mono(value)), {}
     others = {name: each for name, each in value.items() if name not in ("raw", "array", "sampling_rate", "path")}
     array = value.get("raw", value.get("array"))
     if array is None or "sampling_rate" not in value:
         raise ArgumentError(f"a sound has {sorted(value)}", hint='pass {"array": samples, "sampling_rate": 16000}')
-    return resample(_mono(array), int(value["sampling_rate"]), sample_rate_hz), others
+    return resample(_finite(_mono(array)), int(value["sampling_rate"]), sample_rate_hz), others
+
+
+def _finite(samples: Samples) -> Samples:
+    """Return samples.  Raises: AudioError if some are no finite numbers"""
+    if not np.isfinite(samples).all():
+        raise AudioError("a sound with samples that are NaN or infinite", hint="repair the file, or replace them by 0")
+    return samples
 
 
 def _mono(value: Any) -> Samples:

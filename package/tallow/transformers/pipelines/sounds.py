@@ -25,7 +25,7 @@ class AudioClassificationPipeline(Pipeline):
         rate = self.feature_extractor.sampling_rate
         samples, _ = samples_of(inputs, rate)
         features = self.feature_extractor(samples, sampling_rate=rate, return_tensors="pt")
-        return {"input_features": features["input_features"].to(self.dtype)}
+        return {name: value.to(self.dtype) if value.is_floating_point() else value for name, value in features.items()}
 
     def postprocess(self, model_outputs: Any, top_k: int | None = None, function_to_apply: str | None = None) -> Any:
         config = self.model.config

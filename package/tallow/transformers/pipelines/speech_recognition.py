@@ -1,58 +1,68 @@
-"""Transcripts of speech by a Whisper, of sounds of any length, with the times of passages or words."""
+"""Transcripts of speech: what Whisper and models of letters have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
-import numpy as np
-
-import tallow as tl
-from tallow.errors import ArgumentError, UnsupportedError
-from tallow.models.whisper.timing import APPENDED, PREPENDED, Aligned, merge_marks
-from tallow.text.languages import LANGUAGES, UNSPACED, language_code
-from tallow.text.whisper import split_to_words
+from tallow.errors import ArgumentError, AudioError, UnsupportedError
+from tallow.lazy_names import import_name
 from tallow.transformers.pipelines.base import ChunkPipeline
-from tallow.transformers.pipelines.generating import generation_arguments
 from tallow.transformers.pipelines.inputs import Samples, samples_of
-from tallow.transformers.pipelines.transcripts import Part, Passage, Tokens, Transcript, joined
 
-OPENING = "¡"  # begins a word too, in transformers
+# The end of a model's class -> the pipeline that reads its outputs.
+READERS = {
+    "ForCTC": "tallow.transformers.pipelines.letter_recognition:LetterRecognition",
+    "WhisperForConditionalGeneration": "tallow.transformers.pipelines.whisper_recognition:WhisperRecognition",
+}
 
 
 class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
     """Transcribes speech: {"text": ..., "chunks": [{"text", "timestamp"}]}; `chunks` only with timestamps.
 
-    Args of the constructor and of calls:
-        return_timestamps: True for passages, "word" for words.
-        return_language: name the language of each chunk.
-        chunk_length_s: read a sound in parts of so many seconds; by default Whisper reads a long one window by window.
-        stride_length_s: how much parts overlap at each side, or at the left and the right; a sixth by default.
-        generate_kwargs: arguments of `generate`, which may also be passed as such. Without a generation config:
-            max_new_tokens=256, num_beams=5.
+    The class for a model is WhisperRecognition or LetterRecognition, which have further arguments.
 
-    Raises:  UnsupportedError for a model that is not a Whisper
+    Args of the constructor and of calls:
+        return_timestamps: of what to give the times.
+        chunk_length_s: read a sound in parts of so many seconds; by default Whisper reads a long one window by window,
+            and other models read it whole.
+        stride_length_s: how much parts overlap at each side, or at the left and the right; a sixth by default.
+
+    Raises:  UnsupportedError for a model that does not transcribe; AudioError for a sound without samples
     """
 
     parts = ("tokenizer", "feature_extractor")
-    defaults: ClassVar[Mapping[str, Any]] = {"max_new_tokens": 256, "num_beams": 5}
 
-    def __init__(self, model: Any, tokenizer: Any = None, feature_extractor: Any = None, **arguments: Any) -> None:
-        if model.config.model_type != "whisper":
-            raise UnsupportedError(
-                f"speech recognition with a {type(model).__name__}",
-                hint="choose a Whisper, such as openai/whisper-tiny",
-            )
-        super().__init__(model, tokenizer, feature_extractor, **arguments)
+    def __new__(cls, model: Any, *args: Any, **arguments: Any) -> Self:
+        """Make an object of the class for the model; of that and a class that a program wrote."""
+        name = (getattr(model.config, "architectures", None) or [type(model).__name__])[0]
+        for end, place in READERS.items():
+            if name.endswith(end):
+                reader = import_name(place)
+                own = (cls,) if issubclass(cls, reader) else (reader,) if issubclass(reader, cls) else (cls, reader)
+                made: Self = super().__new__(own[0] if len(own) == 1 else type(cls.__name__, own, {}))
+                return made
+        raise UnsupportedError(
+            f"speech recognition with a {name}", hint="choose a Whisper, such as openai/whisper-tiny, or a wav2vec2"
+        )
 
-    def _sanitize_parameters(
-        self, ignore_warning: bool | None = None, generate_kwargs: dict[str, Any] | None = None, **arguments: Any
-    ) -> Any:
-        if arguments.get("return_timestamps") == "char":
-            raise ArgumentError("a Whisper has no times of characters", hint='pass return_timestamps="word" or True')
+    def _sanitize_parameters(self, ignore_warning: bool | None = None, **arguments: Any) -> Any:
         if arguments.get("stride_length_s") is not None and not arguments.get("chunk_length_s", 1):
             raise ArgumentError("stride_length_s without parts", hint="pass chunk_length_s too")
-        return super()._sanitize_parameters(**arguments, **(generate_kwargs or {}))
+        return super()._sanitize_parameters(**arguments)
+
+    @property
+    def _step(self) -> int:
+        """The samples of which parts and their overlaps have a multiple."""
+        return 1
+
+    def _whole(self, samples: Samples) -> dict[str, Any]:
+        """Return the model's input for a sound that is not read in parts."""
+        return self._features(samples)
+
+    def _features(self, samples: Samples) -> dict[str, Any]:
+        """Return the model's input for samples."""
+        raise NotImplementedError
 
     def preprocess(
         self,
@@ -60,16 +70,16 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
         chunk_length_s: float = 0,
         stride_length_s: float | Sequence[float] | None = None,
     ) -> Iterator[Any]:
-        rate = self.feature_extractor.sampling_rate
+        rate, step = self.feature_extractor.sampling_rate, self._step
         samples, others = samples_of(inputs, rate)
+        if not len(samples):
+            raise AudioError("a sound without samples", hint="record something, or pass another file")
         if not chunk_length_s:
-            is_long = len(samples) > self.feature_extractor.n_samples
-            options = {"truncation": False, "padding": "longest"} if is_long else {}
-            yield {**self._features(samples, **options), **others}
+            yield {**self._whole(samples), **others}
             return
         around = chunk_length_s / 6 if stride_length_s is None else stride_length_s
         left_s, right_s = (around, around) if isinstance(around, int | float) else around
-        length, left, right = (round(seconds * rate) for seconds in (chunk_length_s, left_s, right_s))
+        length, left, right = (round(seconds * rate / step) * step for seconds in (chunk_length_s, left_s, right_s))
         if length <= left + right:
             raise ArgumentError(
                 f"parts of {chunk_length_s} s that overlap by {left_s} and {right_s} s",
@@ -78,132 +88,8 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
         for begin in range(0, len(samples), length - left - right):
             chunk = samples[begin : begin + length]
             is_last = begin + length >= len(samples)
-            stride = (len(chunk), left if begin else 0, 0 if is_last else right)
+            stride = [len(chunk), left if begin else 0, 0 if is_last else right]
             if len(chunk) > stride[1]:
-                yield {**self._features(chunk), "stride": [value / rate for value in stride], **others}
+                yield {**self._features(chunk), "stride": stride, **others}
             if is_last:
                 break
-
-    def _features(self, samples: Samples, **options: Any) -> dict[str, Any]:
-        rate = self.feature_extractor.sampling_rate
-        features = self.feature_extractor(
-            samples, sampling_rate=rate, return_tensors="pt", return_attention_mask=True, **options
-        )
-        found = {"input_features": features["input_features"].to(self.dtype)}
-        return found | {name: features[name] for name in ("attention_mask",) if name in features}
-
-    def _forward(
-        self,
-        model_inputs: Any,
-        return_timestamps: Any = None,
-        return_language: bool | None = None,
-        **generate_kwargs: Any,
-    ) -> Any:
-        given = dict(generate_kwargs)
-        if return_timestamps:
-            given["return_timestamps"] = True
-        if return_timestamps == "word":
-            given["return_token_timestamps"] = True
-        if return_timestamps == "word" or return_language:
-            given["return_segments"] = True
-        inputs = {name: value for name, value in model_inputs.items() if isinstance(value, tl.Tensor)}
-        written = self.model.generate(
-            **inputs, **generation_arguments(self.model, self.tokenizer, given, self.defaults)
-        )
-        if not isinstance(written, Mapping):
-            return {"tokens": written}
-        outputs = {"tokens": written["sequences"]}
-        segments = written.get("segments")
-        if return_timestamps == "word":
-            outputs["times"] = _times(written, outputs["tokens"].shape[1])
-        if return_language and segments:
-            outputs["language"] = tl.tensor([[self._announced(rows)] for rows in segments])
-        return outputs
-
-    def _announced(self, segments: Sequence[Mapping[str, Any]]) -> int:
-        """Return the token of the language that the model wrote first; -1 for none."""
-        if not segments:
-            return -1
-        result = segments[0].get("result", segments[0]["tokens"])
-        ids = result["sequences"] if isinstance(result, Mapping) else result
-        return next((token for token in ids.reshape(-1).tolist() if token in self._languages), -1)
-
-    @property
-    def _languages(self) -> dict[int, str]:
-        """The names of languages, by their tokens."""
-        ids = self.tokenizer.convert_tokens_to_ids([f"<|{code}|>" for code in LANGUAGES])
-        unknown = self.tokenizer.unk_token_id
-        return {i: name for i, name in zip(ids, LANGUAGES.values(), strict=True) if i is not None and i != unknown}
-
-    def postprocess(
-        self, model_outputs: list[Any], return_timestamps: Any = None, return_language: bool | None = None
-    ) -> dict[str, Any]:
-        extractor, config = self.feature_extractor, self.model.config
-        precision = extractor.chunk_length / config.max_source_positions
-        begin = self.tokenizer.convert_tokens_to_ids("<|notimestamps|>") + 1
-        special = frozenset(self.tokenizer.all_special_ids)
-        languages = self._languages
-        transcript = Transcript(begin, precision, extractor.chunk_length, languages, special, bool(return_timestamps))
-        for each in model_outputs:
-            ids = self._without_prompt(each["tokens"][0].tolist())
-            if each.get("language") is not None and int(each["language"][0]) >= 0:
-                ids = [int(each["language"][0]), *ids]
-            times = each["times"][0].tolist() if "times" in each else []
-            transcript.add(Part(ids, times, each.get("stride")))
-        passages = transcript.end()
-        found = [(passage, joined(passage.tokens)) for passage in passages]
-        texts = [self.tokenizer.decode(tokens.ids) for _, tokens in found]
-        result: dict[str, Any] = {"text": "".join(texts)}
-        if return_timestamps == "word":
-            result["chunks"] = [word for each in found for word in self._words(*each, return_language)]
-        elif return_timestamps or return_language:
-            result["chunks"] = [
-                self._chunk(passage, text, return_timestamps, return_language)
-                for (passage, _), text in zip(found, texts, strict=True)
-            ]
-        return result
-
-    def _without_prompt(self, ids: list[int]) -> list[int]:
-        """Return ids without a prompt of earlier text, which ends where a transcript starts."""
-        before, start = self.tokenizer.convert_tokens_to_ids(["<|startofprev|>", "<|startoftranscript|>"])
-        if ids and ids[0] == before:
-            return ids[ids.index(start) :] if start in ids else []
-        return ids
-
-    def _chunk(self, passage: Passage, text: str, with_times: Any, with_language: Any) -> dict[str, Any]:
-        chunk: dict[str, Any] = {"language": passage.language} if with_language else {}
-        if with_times:
-            chunk["timestamp"] = (passage.start, passage.end)
-        return {**chunk, "text": text}
-
-    def _words(self, passage: Passage, tokens: Tokens, with_language: Any) -> list[dict[str, Any]]:
-        """Return the words of a passage with their times, and punctuation as a part of them."""
-        spoken = passage.language or getattr(self.tokenizer, "language", None)
-        pieces = split_to_words(
-            lambda ids: str(self.tokenizer.decode(ids, decode_with_timestamps=True)),
-            self.tokenizer.eos_token_id,
-            tokens.ids,
-            by_character=spoken is not None and language_code(spoken) in UNSPACED,
-        )
-        words = [Aligned(word, list(ids), 0.0, 0.0, 1.0) for word, ids in zip(*pieces, strict=True)]
-        merge_marks(words, OPENING + PREPENDED, APPENDED)
-        language = {"language": passage.language} if with_language else {}
-        found, place = [], 0
-        for word in words:
-            if word.word:  # with the marks that were merged into it, it has their times too
-                times = tokens.times[place : place + len(word.tokens)]
-                found.append({"text": word.word, "timestamp": (times[0][0], times[-1][1]), **language})
-                place += len(word.tokens)
-        return found
-
-
-def _times(written: Mapping[str, Any], width: int) -> Any:
-    """Return the times of the ends of tokens (B, T), with zeros after the last."""
-    rows: Any = written.get("token_timestamps")
-    if "segments" in written:  # theirs begin with the sound, not with its window
-        rows = [tl.cat([segment["token_timestamps"] for segment in segments]) for segments in written["segments"]]
-    times = np.zeros((len(rows), width), np.float32)
-    for i, row in enumerate(rows):
-        values = row.float().numpy()[:width]
-        times[i, : len(values)] = values
-    return tl.from_numpy(times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tallow import models
 from tallow.errors import InvalidKeyError, UnsupportedError
 
 
@@ -27,13 +28,13 @@ TASKS = {
     "audio-classification": Task(
         "AudioClassificationPipeline",
         ("AutoModelForAudioClassification",),
-        ("ForAudioClassification",),
+        ("ForAudioClassification", *(f"{name}ForSequenceClassification" for name in models.SPEECH_HEADS)),
         "sanchit-gandhi/whisper-medium-fleurs-lang-id",
     ),
     "automatic-speech-recognition": Task(
         "AutomaticSpeechRecognitionPipeline",
-        ("AutoModelForSpeechSeq2Seq",),
-        ("WhisperForConditionalGeneration",),
+        ("AutoModelForCTC", "AutoModelForSpeechSeq2Seq"),
+        ("ForCTC", "WhisperForConditionalGeneration"),
         "openai/whisper-tiny",
     ),
     "depth-estimation": Task(
@@ -86,6 +87,9 @@ TASKS = {
         ("ForCausalLM", "LMHeadModel"),
         "HuggingFaceTB/SmolLM2-135M-Instruct",
     ),
+    "text-to-audio": Task(
+        "TextToAudioPipeline", ("AutoModelForTextToWaveform",), ("VitsModel",), "facebook/mms-tts-eng"
+    ),
     "text2text-generation": Task(
         "Text2TextGenerationPipeline", ("AutoModelForSeq2SeqLM",), ("ForConditionalGeneration",), "google-t5/t5-small"
     ),
@@ -112,11 +116,12 @@ TASKS = {
     ),
 }
 ALIASES = {"ner": "token-classification", "sentiment-analysis": "text-classification"}
+ALIASES |= {"text-to-speech": "text-to-audio"}
 # Tasks of transformers whose models tallow does not have.
 ELSEWHERE = frozenset(
     {"any-to-any", "decision", "document-question-answering"}
     | {"image-text-to-text", "image-to-image", "image-to-text", "keypoint-matching"}
-    | {"mask-generation", "table-question-answering", "text-to-audio", "text-to-speech"}
+    | {"mask-generation", "table-question-answering"}
     | {"video-classification", "visual-question-answering", "vqa", "zero-shot-audio-classification"}
     | {"zero-shot-object-detection"}
 )

@@ -1,0 +1,1 @@
+"""Models that read waveforms: wav2vec2, HuBERT and WavLM."""

@@ -37,6 +37,7 @@ OTHERS = {
     "/predict": known.PREDICT,
     "/tokenize": known.TOKENIZE,
     "/decode": known.DECODE,
+    "/v1/audio/speech": known.SPOKEN,
     "/v1/audio/transcriptions, /v1/audio/translations": known.SPEECH,
 }
 PREFIX = "parameters."

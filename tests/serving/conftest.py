@@ -10,6 +10,7 @@ from openai import OpenAI
 from support.paths import ROOT
 from support.small_encoder import small_encoder
 from support.small_server import KEY, Running, running, story_teller
+from support.small_speaker import small_speaker
 
 import tallow as tl
 from tallow.models.encoders.sentence import SentenceEncoder
@@ -17,6 +18,7 @@ from tallow.serving.catalog import Catalog, built_in_speech
 from tallow.serving.encoding import embedder
 from tallow.serving.http.app import make_app
 from tallow.serving.http.application import Access
+from tallow.serving.speaking import SpeakingWorker
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -34,6 +36,7 @@ def server() -> Iterator[Running]:
     speech = built_in_speech()
     catalog = Catalog(texts={"stories": story_teller()}, listeners={speech.name: speech})
     catalog.encoders["encoder"] = embedder("encoder", small_encoder())
+    catalog.speakers["voice"] = SpeakingWorker("voice", small_speaker())
     with running(make_app(catalog, Access((KEY,), most_bytes=1 << 20, most_json=1 << 20)), catalog) as started:
         yield started
 

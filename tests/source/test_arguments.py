@@ -167,6 +167,8 @@ UNUSED: dict[str, dict[str, str]] = {
         "keras.layers.*.compute_mask": "inputs previous_mask",
         "models.pretrained.PretrainedModel.parts_of": "state",
         "models.encoders.sentence_parts.Normalize.from_pretrained": "load",
+        "models.speech.speech_encoder.SpeechEncoder.*": "index length",
+        "models.speech.vits_flows.ElementwiseAffine.forward": "condition",
         "keras.layers.*.compute_output_shape": "*shape",
         "keras.layers.layer.Layer.build": "input_shape",
         "keras.models.*.call": "training",

@@ -129,6 +129,7 @@ AROUND = {
     "tallow.serving.http.running": "starlette",
     "tallow.serving.http.sampling": "",
     "tallow.serving.http.server": "starlette uvicorn",
+    "tallow.serving.http.speaking": "starlette",
     "tallow.serving.http.speech": "starlette",
     "tallow.serving.http.streaming": "starlette",
     "tallow.serving.http.text_generation": "starlette",

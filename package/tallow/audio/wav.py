@@ -36,6 +36,7 @@ HEADER = struct.Struct("<4sI4s")
 CHUNK = struct.Struct("<4sI")
 FORMAT = struct.Struct("<HHIIHH")
 MASK_AT, SUBFORMAT_AT = 20, 24
+UNKNOWN = 0xFFFFFFFF  # the size that a program writes which does not know it
 MARGIN = 4096  # SoX writes 0x7FFFF000, others the largest size less the headers
 MAX_FORMAT_BYTES = 1 << 16
 
@@ -155,12 +156,26 @@ class WavReader:
 def _is_unknown(size: int) -> bool:
     """Return whether a program wrote this size of the sound because it did not know it: 0, or nearly the largest signed
     or unsigned number, or 2^31. A sound of that size would be longer than half a day in 16 kHz."""
-    return size == 0 or any(top - MARGIN <= size <= top for top in (1 << 31, 0xFFFFFFFF))
+    return size == 0 or any(top - MARGIN <= size <= top for top in (1 << 31, UNKNOWN))
 
 
 def _scale(bits: int) -> np.float32:
     """Return the factor that scales integers of `bits` bits to -1 to 1."""
     return np.float32(0.5 ** (bits - 1))
+
+
+def wav_head(sample_rate_hz: int, size: int | None, channels: int = 1) -> bytes:
+    """Return the head of a WAV file of 16-bit integers.  Args: size: of the samples in bytes; None if nobody knows"""
+    form = FORMAT.pack(PCM, channels, sample_rate_hz, 2 * channels * sample_rate_hz, 2 * channels, 16)
+    before = 4 + 2 * CHUNK.size + len(form)
+    whole, size = (UNKNOWN, UNKNOWN) if size is None else (before + size, size)
+    riff = HEADER.pack(b"RIFF", whole, b"WAVE")
+    return riff + CHUNK.pack(b"fmt ", len(form)) + form + CHUNK.pack(b"data", size)
+
+
+def pcm_of(samples: npt.ArrayLike) -> bytes:
+    """Return samples as 16-bit integers; values beyond -1 to 1 are clipped."""
+    return np.clip(np.rint(np.asarray(samples, np.float32) * 32768), -32768, 32767).astype("<i2").tobytes()
 
 
 def write_wav(path: Path, samples: npt.ArrayLike, sample_rate_hz: int) -> None:
@@ -173,8 +188,6 @@ def write_wav(path: Path, samples: npt.ArrayLike, sample_rate_hz: int) -> None:
     if values.ndim not in (1, 2):
         raise ArgumentError(f"write_wav: samples of shape {values.shape}", hint="pass (N,) or (N, channels)")
     channels = 1 if values.ndim == 1 else values.shape[1]
-    data = np.clip(np.rint(values * 32768), -32768, 32767).astype("<i2").tobytes()
-    head = FORMAT.pack(PCM, channels, sample_rate_hz, 2 * channels * sample_rate_hz, 2 * channels, 16)
+    data = pcm_of(values)
     with atomic_write(path) as file:
-        file.write(HEADER.pack(b"RIFF", 4 + 2 * CHUNK.size + len(head) + len(data), b"WAVE"))
-        file.write(CHUNK.pack(b"fmt ", len(head)) + head + CHUNK.pack(b"data", len(data)) + data)
+        file.write(wav_head(sample_rate_hz, len(data), channels) + data)

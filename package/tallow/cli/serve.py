@@ -50,6 +50,7 @@ from tallow.serving.engine import TextEngine
 from tallow.serving.http.limits import NO_DEADLINES, Deadlines, room
 from tallow.serving.http.listener import listen, listen_at
 from tallow.serving.replicas import SOCKET, TIMEOUT_S, Replicas, end_with_parent
+from tallow.serving.speaking import SpeakingWorker
 from tallow.serving.speech import SpeechWorker
 from tallow.serving.tensors import TensorWorker
 from tallow.serving.text_model import TextModel
@@ -100,6 +101,7 @@ def _add_model_options(models: argparse._ArgumentGroup) -> None:
     )
     models.add_argument("--sparse", metavar="MODEL", help="a SPLADE model for /embed_sparse")
     models.add_argument("--transcribe", metavar="MODEL", help="a Whisper model for transcripts")
+    models.add_argument("--speak", metavar="MODEL", help="a VITS for /v1/audio/speech")
     models.add_argument(
         "--onnx",
         metavar="NAME=FILE",
@@ -368,7 +370,7 @@ def load(
     catalog = Catalog()
     names = (
         *(arguments.model, arguments.embed, arguments.rerank, arguments.sparse, arguments.transcribe),
-        *arguments.onnx,
+        *(arguments.speak, *arguments.onnx),
     )
     device, quant = arguments.device, arguments.quant
     if arguments.model is not None:
@@ -403,6 +405,12 @@ def load(
     elif not any(names):
         worker = built_in_speech(arguments.queue)
         catalog.listeners[worker.name] = worker
+    if arguments.speak is not None:
+        name = _public(arguments.speak)
+        from tallow.transformers.speaking import Speaker
+
+        speaker = Speaker.from_pretrained(arguments.speak, device=device)
+        catalog.speakers[name] = SpeakingWorker(name, speaker, queue=arguments.queue)
     for name, file in arguments.onnx:
         if name in catalog.runners:
             raise ArgumentError(f"--onnx {name}={file}: another model has this name", hint="choose another name")

@@ -13,6 +13,7 @@ from tallow.models.built_in import glosses, spoken, stories
 from tallow.serving.encoding import Embedder, Labeller, Rows, Weigher, embedder
 from tallow.serving.engine import TextEngine
 from tallow.serving.requests import TextRequest, Update
+from tallow.serving.speaking import SpeakingWorker, Utterance
 from tallow.serving.speech import SpeechRequest, SpeechWorker
 from tallow.serving.tensors import TensorWorker
 from tallow.serving.text_model import TextModel
@@ -30,12 +31,16 @@ class Catalog:
     labellers: dict[str, Labeller] = field(default_factory=dict)
     weighers: dict[str, Weigher] = field(default_factory=dict)
     listeners: dict[str, SpeechWorker] = field(default_factory=dict)
+    speakers: dict[str, SpeakingWorker] = field(default_factory=dict)
     runners: dict[str, TensorWorker] = field(default_factory=dict)
 
     @property
-    def engines(self) -> list[TextEngine | Embedder | Labeller | Weigher | SpeechWorker | TensorWorker]:
+    def engines(
+        self,
+    ) -> list[TextEngine | Embedder | Labeller | Weigher | SpeechWorker | SpeakingWorker | TensorWorker]:
         """All engines."""
-        return [*self.texts.values(), *self.row_workers.values(), *self.listeners.values(), *self.runners.values()]
+        others = (self.row_workers, self.listeners, self.speakers, self.runners)
+        return [*self.texts.values(), *(engine for kind in others for engine in kind.values())]
 
     @property
     def row_workers(self) -> dict[str, Embedder | Labeller | Weigher]:
@@ -52,7 +57,7 @@ class Catalog:
     @property
     def names(self) -> list[str]:
         """The names of all models."""
-        return [*self.texts, *self.row_workers, *self.listeners, *self.runners]
+        return [*self.texts, *self.row_workers, *self.listeners, *self.speakers, *self.runners]
 
     @property
     def step_s(self) -> float:
@@ -79,6 +84,8 @@ class Catalog:
         for listener in self.listeners.values():
             silence = MelWindows([np.zeros(SAMPLE_RATE_HZ, np.float32)], listener.model.config.num_mel_bins)
             listener.submit(SpeechRequest(silence)).result()
+        for speaker in self.speakers.values():
+            speaker.submit(Utterance("a")).result()
         for runner in self.runners.values():
             runner.warm_up()
 

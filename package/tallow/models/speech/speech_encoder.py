@@ -102,7 +102,7 @@ class FeatureProjection(Module):
 
 
 class PositionalConvolution(Module):
-    """What each frame learns of its place from those around it."""
+    """A convolution that tells each frame its place, from those around it."""
 
     def __init__(self, config: SpeechConfig, device: Any, dtype: Any) -> None:
         super().__init__()

@@ -168,9 +168,6 @@ class SpeechForXVector(SummedHead):
         self.classifier = Linear(width, width, **factory)
         self.objective = SpeakerLoss(config, factory)
 
-    def freeze_feature_encoder(self) -> None:
-        self.base.feature_extractor.requires_grad_(False)
-
     def forward(self, input_values: Tensor, attention_mask: Tensor | None = None) -> SpeakerOutput:
         """Return logits and vectors.  Args, raises: as SpeechModel.forward; ShapeError for sounds of few frames"""
         x_BTD = self.projector(self.states(input_values, attention_mask))

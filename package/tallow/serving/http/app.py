@@ -32,6 +32,7 @@ from tallow.serving.http.metrics import Engines, HttpMetrics
 from tallow.serving.http.pages import ADDRESSES, Pages
 from tallow.serving.http.responses import ModelResponse
 from tallow.serving.http.running import Answer
+from tallow.serving.http.speaking import spoken
 from tallow.serving.http.speech import transcripts
 from tallow.serving.http.text_generation import Generation, describe
 from tallow.serving.http.vectors import embeddings
@@ -107,6 +108,7 @@ ENCODERS = Kind("encoders", "computes embeddings", "--embed")
 LABELLERS = Kind("labellers", "labels texts", "--rerank")
 WEIGHERS = Kind("weighers", "computes sparse vectors", "--sparse")
 LISTENERS = Kind("listeners", "transcribes speech", "--transcribe")
+SPEAKERS = Kind("speakers", "speaks texts", "--speak")
 WORDS = Kind("tokenizers", "has a tokenizer of the package tokenizers", "--embed")
 
 
@@ -315,6 +317,7 @@ POSTS: dict[str, Post] = {
     "/v1/completions": _text(Completion, known_fields.COMPLETIONS),
     "/v1/chat/completions": _text(ChatCompletion, known_fields.CHAT),
     "/v1/responses": _text(ModelResponse, known_fields.RESPONSES),
+    "/v1/audio/speech": Post(SPEAKERS, spoken, known_fields.SPOKEN),
     "/v1/embeddings": Post(ENCODERS, embeddings, known_fields.EMBEDDINGS),
     "/embed": Post(ENCODERS, tei.embed, known_fields.EMBED),
     "/embed_all": Post(ENCODERS, tei.embed_all, known_fields.EMBED_ALL),

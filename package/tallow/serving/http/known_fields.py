@@ -268,6 +268,14 @@ TOKENIZE = Table(
     read_fields.TOKENIZE,
 )
 DECODE = Table(refused("tokens", values=EMPTY, hint="the field is ids"), frozenset({"user"}), read_fields.DECODE)
+SPOKEN = Table(
+    refused("stream_format", values=("audio",))
+    | refused("instructions", "ref_audio", "ref_text", "task_type", "language", values=EMPTY)
+    | refused("stream", values=(True, False))
+    | refused("seed", "max_new_tokens", "temperature"),
+    frozenset({"user"}),
+    read_fields.SPOKEN,
+)
 SPEECH = Table(
     {
         **refused("chunking_strategy", values=("auto", "")),

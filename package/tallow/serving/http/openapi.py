@@ -21,6 +21,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "/v1/completions": {"prompt": TEXT, "max_tokens": 50, "stream": True},
     "/v1/chat/completions": {"messages": [{"role": "user", "content": TEXT}], "max_tokens": 50, "stream": True},
     "/v1/responses": {"input": TEXT, "max_output_tokens": 50, "stream": True},
+    "/v1/audio/speech": {"input": TEXT, "voice": "default"},
     "/v1/embeddings": {"input": TEXTS},
     "/generate": PROMPT,
     "/generate_stream": PROMPT,

@@ -182,6 +182,13 @@ RERANK = {
 PREDICT = {"inputs": "a text, a pair, or a list", **MODEL, "raw_scores": RERANK["raw_scores"], **_ENCODING}
 TOKENIZE = {"inputs": "a text or a list", **MODEL, "add_special_tokens": "true by default"}
 DECODE = {"ids": "ids of tokens, or lists of them", **MODEL, "skip_special_tokens": "true by default"}
+SPOKEN = {
+    "input": "the text, of at most 4096 letters",
+    **MODEL,
+    "voice": "`default`, or the number of the voice of a model with several",
+    "response_format": "`wav`, `pcm` (16-bit samples at the model's rate) or `flac`",
+    "speed": "0.25 to 4; 1 by default",
+}
 SPEECH = {
     "file": "the sound",
     **MODEL,

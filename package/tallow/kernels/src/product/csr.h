@@ -120,7 +120,6 @@ static size_t checked_block(const int64_t *crow, const int64_t *col, size_t r, s
 
 EXPORT void NAME(matmul)(REAL *y, const REAL *values, const int64_t *crow, const int64_t *col, const REAL *x, int64_t *bad,
                          size_t first, size_t last, size_t n, size_t count, size_t m) {
-  size_t end = (size_t)crow[last];
   for (size_t r = first, until; r < last;) {
     if ((until = checked_block(crow, col, r, last, count, m)) == r) {
       *bad = 1;
@@ -128,7 +127,7 @@ EXPORT void NAME(matmul)(REAL *y, const REAL *values, const int64_t *crow, const
     }
     for (; r < until; r++) {
       size_t start = (size_t)crow[r], entries = (size_t)crow[r + 1] - start, j = 0;
-      size_t ahead = end - start - entries; // entries of the part after this row
+      size_t ahead = count - start - entries; // entries after this row, also of rows that are not checked yet
       for (; j + TILE * PER_VECTOR <= n; j += TILE * PER_VECTOR)
         row_tile(y + r * n, values + start, col + start, entries, ahead, x, n, j, TILE);
       if (j + 2 * PER_VECTOR <= n) {

@@ -12,7 +12,15 @@ import tallow
 from tallow import transformers as tf
 from tallow.errors import ArgumentError, TallowWarning
 from tallow.io import load
-from tallow.peft import LoraConfig, PeftModel, get_peft_model, prepare_model_for_kbit_training
+from tallow.peft import (
+    AutoPeftModelForCausalLM,
+    LoraConfig,
+    PeftConfig,
+    PeftModel,
+    PeftType,
+    get_peft_model,
+    prepare_model_for_kbit_training,
+)
 
 IDS = np.arange(5, 17).reshape(2, 6)
 
@@ -57,6 +65,9 @@ def test_an_adapter_computes_as_with_a_model_around(folders: Folders, tmp_path: 
     np.testing.assert_allclose(logits(tf.LlamaForCausalLM.from_pretrained(tmp_path)), with_one, atol=1e-6)
     again = PeftModel.from_pretrained(tf.AutoModelForCausalLM.from_pretrained(folder), tmp_path)
     np.testing.assert_allclose(logits(again), with_one, atol=1e-6)
+    config = PeftConfig.from_pretrained(tmp_path)
+    assert (config.r, config.peft_type, config.base_model_name_or_path) == (2, PeftType.LORA, folder)
+    np.testing.assert_allclose(logits(AutoPeftModelForCausalLM.from_pretrained(tmp_path)), with_one, atol=1e-6)
 
 
 def test_adapters_are_chosen_and_removed(folders: Folders) -> None:
@@ -136,3 +147,4 @@ def test_bases_of_programs_load_files_with_and_without_a_head(folders: Folders) 
             ours, theirs = (each(tallow.tensor(IDS)).pooler_output.numpy() for each in (model.bert, own))
         np.testing.assert_array_equal(ours, theirs)
         assert model.base_model is model.bert
+        assert model.config.architectures == [name]  # of the file, as in transformers

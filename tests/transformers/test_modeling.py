@@ -51,6 +51,50 @@ def test_losses(name: str, labels: Any, folders: Folders) -> None:
     both(program)
 
 
+def test_loss_functions_of_classes(folders: Folders) -> None:
+    """They are called by heads that programs write, with transformers' arguments."""
+
+    def program(tf: Any, torch: Any) -> Any:
+        ids, found = torch.tensor(IDS), []
+        model = load(tf, folders, "LlamaForCausalLM")
+        logits = torch.arange(2 * 6 * 40).reshape(2, 6, 40).float().cos()
+        for options in ({"labels": ids}, {"labels": None, "shift_labels": ids}, {"labels": ids, "ignore_index": 8}):
+            found.append(model.loss_function(logits=logits, vocab_size=40, **options))
+        found.append(model.loss_function(logits, ids, 40, num_items_in_batch=3))
+        classifier = load(tf, folders, "BertForSequenceClassification")
+        found.append(classifier.loss_function(torch.tensor([2, 0]), logits[:, 0, :3], classifier.config))
+        labeller = load(tf, folders, "BertForTokenClassification")
+        found.append(labeller.loss_function(logits[..., :3], ids % 3, labeller.config))
+        return found
+
+    both(program)
+
+
+def test_inputs_of_a_loop_that_a_program_writes(folders: Folders) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids = load(tf, folders, "LlamaForCausalLM"), torch.tensor(IDS)
+        with torch.no_grad():
+            past = model(ids[:, :-1], use_cache=True).past_key_values
+            inputs = model.prepare_inputs_for_generation(
+                ids, next_sequence_length=1, past_key_values=past, attention_mask=torch.tensor(MASK) * 0 + 1
+            )
+            return [sorted(inputs), inputs["input_ids"], model(**inputs).logits]
+
+    both(program)
+
+
+def test_inputs_that_a_class_prepares_itself_are_not_ignored(folders: Folders) -> None:
+    import tallow
+    import tallow.transformers as tf
+
+    class Own(tf.LlamaForCausalLM):
+        def prepare_inputs_for_generation(self, input_ids: Any, **kwargs: Any) -> Any:
+            return {"input_ids": input_ids[:, :1]}
+
+    with pytest.raises(ArgumentError, match="prepare_inputs_for_generation is not called"):
+        Own.from_pretrained(folders("LlamaForCausalLM")).generate(tallow.tensor(IDS), max_new_tokens=2)
+
+
 def test_losses_of_images(folders: Folders) -> None:
     def program(tf: Any, torch: Any) -> Any:
         model = load(tf, folders, "ViTForImageClassification")
@@ -118,6 +162,27 @@ def test_caches_padding_and_embeddings(name: str, folders: Folders) -> None:
             embeds = model.get_input_embeddings()(ids)
             kept = model(inputs_embeds=embeds, logits_to_keep=2)
         return [rest.logits, rest.past_key_values.get_seq_length(), padded[0, 2:], padded[1], kept.logits]
+
+    both(program)
+
+
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "BartForConditionalGeneration"])
+def test_caches_of_calls_that_autograd_records(name: str, folders: Folders) -> None:
+    """In evaluation mode a result has a cache, as in a loop that forgets `no_grad`; gradients are those without it."""
+
+    def program(tf: Any, torch: Any) -> Any:
+        model, ids, found = load(tf, folders, name), torch.tensor(IDS), []
+        written = model.config.is_encoder_decoder
+        for cached in (True, False):
+            model.zero_grad()
+            result = model(ids, use_cache=cached, **({"decoder_input_ids": ids} if written else {}))
+            result.logits.sum().backward()
+            found += [result.logits, model.get_input_embeddings().weight.grad]
+            if cached:
+                past = result.past_key_values
+        step = {"decoder_input_ids" if written else "input_ids": torch.tensor([[5], [11]])}
+        step |= {"encoder_outputs": (result.encoder_last_hidden_state,)} if written else {}
+        return [*found, model(past_key_values=past, **step).logits, past.get_seq_length()]
 
     both(program)
 

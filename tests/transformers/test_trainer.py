@@ -305,6 +305,19 @@ def test_predict_fills_rows_of_different_lengths(tmp_path: Path) -> None:
     assert output.metrics["test_loss"] == pytest.approx((1 + 4 / 6) / 2)
 
 
+def test_a_last_batch_with_fewer_samples_counts_as_one_of_seq2seq_trainer(tmp_path: Path) -> None:
+    """It gathers losses as they are, where Trainer leaves out what a short batch repeats. The loss is named first."""
+    options: dict[str, Any] = {"eval_dataset": samples(3), "compute_metrics": accuracy}
+    options |= {"data_collator": mine.default_data_collator}
+    with tl.no_grad():
+        losses = [float(network(tl)(tl.tensor(X[rows]), tl.tensor(Y[rows]))["loss"]) for rows in ([0, 1], [2])]
+    for kind, weights in ((mine.Trainer, (2, 1)), (mine.Seq2SeqTrainer, (1, 1))):
+        arguments = mine.Seq2SeqTrainingArguments(str(tmp_path), per_device_eval_batch_size=2, **QUIET)
+        metrics = kind(network(tl), arguments, **options).evaluate()
+        assert next(iter(metrics)) == "eval_loss"
+        assert metrics["eval_loss"] == pytest.approx(np.average(losses, weights=weights), abs=1e-5)
+
+
 def padded(batch: list[dict[str, Any]]) -> dict[str, Any]:
     size = max(len(each["x"]) for each in batch)
     return {name: tl.tensor([each[name] + [0] * (size - len(each["x"])) for each in batch]) for name in batch[0]}

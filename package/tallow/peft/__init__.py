@@ -11,7 +11,7 @@ Source:  Hu et al. 2021, arXiv:2106.09685; Dettmers et al. 2023, arXiv:2305.1431
 """
 
 from tallow.lazy_names import names_of
-from tallow.peft.config import LoraConfig, TaskType
+from tallow.peft.config import LoraConfig, PeftConfig, PeftType, TaskType
 from tallow.peft.layers import LoraLayer, ModulesToSaveWrapper
 from tallow.peft.lora_model import LoraModel
 from tallow.peft.peft_model import PeftModel, get_peft_model, prepare_model_for_kbit_training
@@ -22,7 +22,9 @@ __all__ = [
     "LoraLayer",
     "LoraModel",
     "ModulesToSaveWrapper",
+    "PeftConfig",
     "PeftModel",
+    "PeftType",
     "TaskType",
     "get_peft_model",
     "get_peft_model_state_dict",
@@ -30,4 +32,8 @@ __all__ = [
     "set_peft_model_state_dict",
 ]
 
-__getattr__, __dir__ = names_of(__name__)
+_TASKS: tuple[str, ...] = ("CausalLM", "FeatureExtraction", "QuestionAnswering", "Seq2SeqLM")
+_TASKS += ("SequenceClassification", "TokenClassification")
+_LAZY = {f"AutoPeftModelFor{task}": f"tallow.transformers.auto_adapters:AutoPeftModelFor{task}" for task in _TASKS}
+
+__getattr__, __dir__ = names_of(__name__, _LAZY)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tallow.errors import ArgumentError, CheckpointError, TokenizerError
+from tallow.hub import local_folder
 from tallow.models.config import read_entries, report_unknown, write_entries
 from tallow.text import patterns
 
@@ -37,6 +38,32 @@ class TaskType(StrEnum):
     QUESTION_ANS = "QUESTION_ANS"
 
 
+class PeftType(StrEnum):
+    """The kinds of adapters."""
+
+    LORA = "LORA"
+
+
+class PeftConfig:
+    """The base of the settings of adapters, of which `LoraConfig` is the only kind."""
+
+    @property
+    def peft_type(self) -> PeftType:
+        """The kind of the adapter."""
+        return PeftType.LORA
+
+    @classmethod
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | Path, *, revision: str | None = None, token: str | None = None
+    ) -> LoraConfig:
+        """Read the `adapter_config.json` of a folder or a repository of the Hub.
+
+        Raises:  HubError; and as `LoraConfig.from_pretrained`
+        """
+        folder = local_folder(pretrained_model_name_or_path, revision=revision, token=token)
+        return LoraConfig.from_pretrained(folder)
+
+
 TASKS = tuple(TaskType)
 # Entries of adapter_config.json that do not change the result: its origin, and how other programs load or train it.
 NEUTRAL = frozenset(
@@ -57,7 +84,7 @@ OTHER_STARTS = ("eva", "orthogonal")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoraConfig:
+class LoraConfig(PeftConfig):
     """The settings of a LoRA adapter: y = layer(x) + scale · B(A(dropout(x))).
 
     Attributes:
@@ -117,7 +144,7 @@ class LoraConfig:
         return alpha / (math.sqrt(r) if self.use_rslora else r)
 
     @classmethod
-    def from_pretrained(cls, folder: str | Path, *, strict: bool = False) -> Self:
+    def from_pretrained(cls, folder: str | Path, *, strict: bool = False) -> Self:  # type: ignore[override]
         """Read the `adapter_config.json` of a local folder.
 
         Args:    strict: refuse every entry that is on and that tallow does not know; by default a TallowWarning names

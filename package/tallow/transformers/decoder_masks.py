@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices, dtypes
+from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, UnsupportedError
 from tallow.models.decoders.decoder import uncached
 from tallow.nn.cache import KVCache, Uncached
 from tallow.nn.state_memory import States
+from tallow.ops.joining import cat
 from tallow.transformers.forward_common import is_consecutive, places_of
 
 LOWEST = -1e4  # masks of scores that hide have at least this size
@@ -86,6 +88,33 @@ class VisibleTexts(Uncached):
         return self._seen
 
 
+class RecordedTexts:
+    """The memory of a cache for tokens that autograd records: layers read what they computed, after what is in it.
+
+    Gradients reach the new tokens, not those before.
+
+    Args:    memory: a KVCache, which has the rest
+    """
+
+    def __init__(self, memory: KVCache) -> None:
+        self._memory = memory
+
+    def append(self, layer: int, k_BGTK: Tensor, v_BGTK: Tensor) -> tuple[Tensor, Tensor]:
+        """Copy a layer's keys and values to the memory, and return those of all tokens."""
+        every = self._memory.append(layer, k_BGTK.detach(), v_BGTK.detach())
+        before = self._memory.length
+        if not before:
+            return k_BGTK, v_BGTK
+        keys, values = (
+            apply(cat, [held[:, :, :before].to(new.dtype), new], 2)
+            for held, new in zip(every, (k_BGTK, v_BGTK), strict=True)
+        )
+        return keys, values
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+
 class Visible(Masks):
     """A mask in the forms that layers ask for.  Args: seen: (B, T, T)"""
 
@@ -140,10 +169,15 @@ def seen_by(
 
 def texts_of(mask: Tensor) -> KVCache | None:
     """Return how a decoder reads texts with padding; None for texts without any."""
+    return MaskedTexts(mask) if has_padding_after_text(mask) else uncached(mask)
+
+
+def has_padding_after_text(mask: Tensor | None) -> bool:
+    """Return whether a mask (B, T) hides tokens that follow others of their row; None hides none."""
+    if mask is None:
+        return False
     seen = np.asarray(devices.to_host(mask.array)).astype(np.bool_)
-    if (np.diff(seen.astype(np.int8), axis=1) < 0).any():
-        return MaskedTexts(mask)
-    return uncached(mask)
+    return bool((np.diff(seen.astype(np.int8), axis=1) < 0).any())
 
 
 def left_padding(mask_BS: Tensor, start: int, new: int) -> npt.NDArray[np.int64]:

@@ -22,7 +22,14 @@ from tallow.nn.cache import KVCache
 from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache
-from tallow.transformers.decoder_masks import VisibleTexts, left_padding, seen_by, texts_of
+from tallow.transformers.decoder_masks import (
+    RecordedTexts,
+    VisibleTexts,
+    has_padding_after_text,
+    left_padding,
+    seen_by,
+    texts_of,
+)
 from tallow.transformers.forward_common import (
     Options,
     check_texts,
@@ -138,7 +145,12 @@ class CachedForward(DecoderForward):
     def _memory(self, inputs: Inputs, ids: Tensor) -> tuple[Cache | None, KVCache | None]:
         wanted = self.config.use_cache if inputs.use_cache is None else inputs.use_cache
         recording = mode.recording and any(p.requires_grad for p in self.parameters())  # type: ignore[attr-defined]
-        if inputs.past is None and (not wanted or recording or self.config.sees_both_sides):
+        # Layers with states, and those that read a text again when it is long, write to the memory of the cache.
+        writes = self.config.layer_shapes or getattr(self, "unscaled_length", None)
+        trains = self.training and not inputs.use_cache  # type: ignore[attr-defined]
+        # Padding after texts is computed as transformers does only without a cache, and a loss may count it.
+        without = recording and (trains or writes or has_padding_after_text(inputs.mask))
+        if inputs.past is None and (not wanted or without or self.config.sees_both_sides):
             return None, None
         past = DynamicCache() if inputs.past is None else inputs.past
         if not isinstance(past, Cache):
@@ -154,7 +166,7 @@ class CachedForward(DecoderForward):
                 f"attention_mask: padding {padding.tolist()} on the left, and {held.tolist()} in the cache",
                 hint="pass the mask of all tokens, those in the cache too, padded on the left",
             )
-        return past, memory
+        return past, RecordedTexts(memory) if recording and not writes else memory  # type: ignore[return-value]
 
 
 class HeadForward(CachedForward):
@@ -265,7 +277,7 @@ class CausalLMForward(CachedForward):
             past_key_values: a cache of the tokens before.
             inputs_embeds: (B, T, D), in place of input_ids.
             labels: (B, T), the tokens themselves; -100 does not count.
-            use_cache: return a cache; None means as the config says, and not while autograd records.
+            use_cache: return a cache; None means as the config says, and not in training while autograd records.
             logits_to_keep: compute only the last logits, or those of these positions; 0 means all.
             output_attentions, output_hidden_states, return_dict: None means as the config says.
             kwargs: `shift_labels` (B, T), the token after each position, in place of those that `labels` has;

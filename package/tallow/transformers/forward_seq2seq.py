@@ -21,6 +21,7 @@ from tallow.nn.cache import KVCache
 from tallow.tape.modes import mode
 from tallow.transformers import losses
 from tallow.transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
+from tallow.transformers.decoder_masks import RecordedTexts
 from tallow.transformers.forward_common import Options, check_texts, embeddings, one_input, placeholder_ids
 from tallow.transformers.generation.whisper import WhisperGenerationMixin
 from tallow.transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
@@ -93,11 +94,13 @@ class Seq2SeqForward:
         source = None if past is None or not past.get_seq_length() else past.source
         if source is None:
             source = self._source(hidden_source, source_mask)
-        memory = None
+        memory: Any = None
         if past is not None:
             memory = past.self_attention_cache.memory_for(self._core(source), ids.shape[0])
             if not hasattr(memory, "sources"):
                 past.source = source
+            if self._records():
+                memory = RecordedTexts(memory)
         with ExitStack() as stack:
             stack.enter_context(embeddings(self._table("decoder"), decoder.embeds))
             captured = stack.enter_context(options.capture(self._stack("decoder")))
@@ -135,8 +138,8 @@ class Seq2SeqForward:
 
     def _past(self, decoder: Decoder) -> EncoderDecoderCache | None:
         wanted = self.config.use_cache if decoder.use_cache is None else decoder.use_cache
-        recording = mode.recording and any(p.requires_grad for p in self.parameters())  # type: ignore[attr-defined]
-        if decoder.past is None and (not wanted or recording):
+        trains = self._records() and self.training and not decoder.use_cache  # type: ignore[attr-defined]
+        if decoder.past is None and (not wanted or trains):
             return None
         past = decoder.past
         if past is None or isinstance(past, Cache):
@@ -147,6 +150,9 @@ class Seq2SeqForward:
                 hint="pass an EncoderDecoderCache, or what a call returned",
             )
         return past
+
+    def _records(self) -> bool:
+        return mode.recording and any(p.requires_grad for p in self.parameters())  # type: ignore[attr-defined]
 
     def _begin(self, ids: Any, decoder: Decoder, labels: Tensor | None) -> Decoder:
         """Return the decoder's arguments, its input made of the labels where there is none."""
@@ -209,7 +215,7 @@ class TextSeq2SeqForward(Seq2SeqForward):
             past_key_values: a cache of the texts so far.
             inputs_embeds, decoder_inputs_embeds: (B, S, D) and (B, T, D), in place of ids.
             labels: (B, T), the next token of each position; -100 does not count.
-            use_cache: return a cache; None means as the config says, and not while autograd records.
+            use_cache: return a cache; None means as the config says, and not in training while autograd records.
             output_attentions, output_hidden_states, return_dict: None means as the config says.
 
         Raises:  ArgumentError

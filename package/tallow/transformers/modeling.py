@@ -25,6 +25,7 @@ from tallow.transformers.configuration import PreTrainedConfig, dtype_of
 from tallow.transformers.forward_common import Options
 from tallow.transformers.generation.configuration_utils import GenerationConfig
 from tallow.transformers.generation.mixin import GenerationMixin
+from tallow.transformers.loss_functions import loss_of
 from tallow.transformers.modeling_loading import NEUTRAL, load
 from tallow.transformers.modeling_saving import save
 from tallow.transformers.state_names import exported, imported
@@ -344,6 +345,16 @@ class PreTrainedModel(AdapterMixin, GenerationMixin, PretrainedModel):
     def set_attn_implementation(self, attn_implementation: Any) -> None:
         """Do nothing: tallow chooses how attention is computed."""
         warn(f"attn_implementation={attn_implementation!r} has no effect: tallow has one attention", TallowWarning)
+
+    @property
+    def loss_function(self) -> Callable[..., Any]:
+        """The loss of the class, with transformers' arguments; see `loss_functions`. It can be set."""
+        function: Callable[..., Any] = vars(self).get("_loss_function") or loss_of(type(self).__name__)
+        return function
+
+    @loss_function.setter
+    def loss_function(self, value: Callable[..., Any]) -> None:
+        vars(self)["_loss_function"] = value
 
     def add_model_tags(self, tags: str | Sequence[str]) -> None:
         """Add tags for the model's card, which `Trainer.create_model_card` writes; each counts once."""

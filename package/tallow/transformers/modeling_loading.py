@@ -102,7 +102,9 @@ def _load(
 
 def _load_own(cls: Any, config: Any, folder: Path, plan: Plan, model_args: tuple[Any, ...]) -> Any:
     """Load a class that a program wrote itself: make it, and fill in the weights of the folder."""
+    architectures = config.architectures
     model = cls(config, *model_args)
+    config.architectures = architectures  # which models inside it have set to theirs
     state = load_folder(folder) if plan.state is None else plan.state
     result = model.load_state_dict(_with_prefix(model, state), strict=False)
     missing, unexpected = sorted(result.missing_keys), sorted(result.unexpected_keys)

@@ -173,7 +173,7 @@ class TrainerEvaluation:
             loss, logits, labels = self.prediction_step(self.model, inputs, only_loss, ignore_keys=ignore_keys)
             if logits is not None and self.preprocess_logits_for_metrics is not None:
                 logits = self.preprocess_logits_for_metrics(logits, labels)
-            losses = None if loss is None else loss.reshape(1).expand(size)
+            losses = None if loss is None else loss.reshape(1).expand(self._weight(size))
             kept.add(losses=losses)
             if keeps:
                 wanted = "inputs" in self.args.include_for_metrics
@@ -189,12 +189,15 @@ class TrainerEvaluation:
         metrics = denumpify_detensorize(dict(metrics or {}))
         if losses is not None:
             metrics[f"{metric_key_prefix}_loss"] = self._mean(losses if joined else np.concatenate(losses))
-        named = {
-            name if name.startswith(f"{metric_key_prefix}_") else f"{metric_key_prefix}_{name}": value
-            for name, value in metrics.items()
-        }
+        start = f"{metric_key_prefix}_"
+        named = {name: value for name, value in metrics.items() if name.startswith(start)}  # the loss first
+        named |= {start + name: value for name, value in metrics.items() if not name.startswith(start)}
         samples = len(dataloader.dataset) if has_length(dataloader.dataset) else seen
         return EvalLoopOutput(predictions, label_ids, named, samples)
+
+    def _weight(self, size: int) -> int:
+        """Return how often the loss of a batch of `size` samples counts in the mean."""
+        return size
 
     def _extras(self, inputs: Any, losses: Any) -> dict[str, Any]:
         wanted = self.args.include_for_metrics

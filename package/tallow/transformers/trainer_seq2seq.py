@@ -93,6 +93,10 @@ class Seq2SeqTrainer(Trainer):
             return loss, None, None
         return loss, self._pad_tensors_to_max_len(tokens, length), self._pad_tensors_to_max_len(labels, length)
 
+    def _weight(self, size: int) -> int:
+        """Return the same for every batch, also for a last one with fewer samples, as transformers does here."""
+        return self.args.eval_batch_size
+
     @staticmethod
     def _length(model: Any, options: dict[str, Any]) -> int:
         """Return the length that generated tokens and labels are padded to."""

@@ -62,6 +62,35 @@ class GenerationMixin:
     generation_config: Any
     keeps_rows: ClassVar[bool] = False  # texts that have ended stay in the batch
 
+    def prepare_inputs_for_generation(
+        self,
+        input_ids: Tensor,
+        next_sequence_length: int | None = None,
+        past_key_values: Any = None,
+        attention_mask: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        is_first_iteration: bool = False,
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Return the arguments of `forward` for the next token, for loops that programs write themselves.
+
+        Args:
+            input_ids: (B, T), all tokens so far.
+            next_sequence_length: how many of the last tokens to read; None means all, whatever is in the cache.
+            inputs_embeds: (B, T, D), in place of ids, before there is anything in the cache.
+            is_first_iteration: the cache, if there is one, has been filled before: the embeddings are read.
+            kwargs: further arguments of `forward`
+        """
+        held = 0 if past_key_values is None else past_key_values.get_seq_length()
+        if next_sequence_length is not None:
+            input_ids = input_ids[:, input_ids.shape[1] - next_sequence_length :]
+        name = "decoder_input_ids" if self.config.is_encoder_decoder else "input_ids"
+        inputs: dict[str, Any] = {name: input_ids}
+        if inputs_embeds is not None and (not held or is_first_iteration):
+            inputs = {name.replace("input_ids", "inputs_embeds"): inputs_embeds}
+        inputs |= {"past_key_values": past_key_values, "attention_mask": attention_mask}
+        return {key: value for key, value in (inputs | kwargs).items() if value is not None}
+
     def generate(
         self,
         inputs: Tensor | None = None,
@@ -98,6 +127,11 @@ class GenerationMixin:
         """
         if synced_gpus:
             raise ArgumentError("generate: synced_gpus=True", hint="generate in one process")
+        if type(self).prepare_inputs_for_generation is not GenerationMixin.prepare_inputs_for_generation:
+            raise ArgumentError(
+                f"generate: {type(self).__name__}.prepare_inputs_for_generation is not called here",
+                hint="compute the inputs in forward, or write the loop: forward takes and returns past_key_values",
+            )
         kwargs.pop("trust_remote_code", None)
         tokenizer = kwargs.pop("tokenizer", None)
         assistant_tokenizer = kwargs.pop("assistant_tokenizer", None)

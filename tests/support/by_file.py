@@ -1,4 +1,4 @@
-"""How the processes of a run share its files: one file after the other, with little work for each of many tests."""
+"""Share the files of a run among its processes: one file after the other, with little work for each of many tests."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ import fetch_npm
 import fetch_packages
 import fetch_pyodide
 import pytest
+from scenes import kinds
 
 # Names on the PATH, and places of applications on macOS.
 CHROMIUM = ("chromium", "google-chrome-stable", "google-chrome", "chromium-browser")
@@ -68,6 +69,7 @@ PRESENT: dict[str, Callable[[], object]] = {
     "chromium": chromium,
     "firefox": firefox,
     "espeak": lambda: ctypes.util.find_library("espeak-ng"),
+    "emoji": kinds.FONT.is_file,
     "node": node,
     "packages_dir": lambda: fetch_packages.place().is_dir(),
     "wheels_dir": lambda: fetch_packages.wheels_place().is_dir(),

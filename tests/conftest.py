@@ -277,6 +277,15 @@ def node() -> str:
 
 
 @pytest.fixture(scope="session")
+def emoji() -> None:
+    """Skip without a font of emoji in colours."""
+    import prerequisites
+
+    if not prerequisites.PRESENT["emoji"]():
+        pytest.skip("Noto Color Emoji is not installed; scripts/test installs it")
+
+
+@pytest.fixture(scope="session")
 def espeak() -> Espeak:
     """Return the voices of eSpeak NG."""
     import prerequisites

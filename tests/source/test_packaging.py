@@ -23,11 +23,12 @@ import tallow
 from tallow.site.browser_wheel import SiteError, pack_wheel
 
 MAX_BYTES = 4.13 * 2**20  # 10% are models, 7% Keras, 6% the names of transformers, 5% ONNX, 15% compiled kernels
-# The models, and the recordings that the speech page plays to its model.
+# The models, one of which is of a page, and the recordings that the speech page plays to its model.
 MAX_MODEL_BYTES = {
     "tallow/models/built_in/glosses/": 1_500_000,
     "tallow/models/built_in/stories/": 2_000_000,
     "tallow/models/built_in/spoken/": 3_000_000,
+    "wasm_examples/find/model/": 600_000,
     "wasm_examples/whisper/samples/": 250_000,
 }
 PAGES = "tallow/_site.tar.xz"

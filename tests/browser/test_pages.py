@@ -16,6 +16,7 @@ FIRST = {
     "bert": "texts",
     "chat": "prompt",
     "console": "prompt",
+    "find": "new-scene",
     "llama2c": "prompt",
     "onnx": "run",
     "train": "train",

@@ -41,6 +41,7 @@ PAGES = {
         "seed": ("seed", "3"),
     },
     "bert": {"texts": ("lines", TEXT), "query": ("query", "größer & 100%")},
+    "find": {"threshold": ("threshold", "0.6"), "masks": ("masks", "off"), "boxes": ("boxes", "off")},
     "whisper": {
         "task": ("task", "translate"),
         "timestamps": ("timestamps", "words"),
@@ -61,6 +62,7 @@ DAMAGED = {
     ],
     "train": ["dataset=mnist", "noise=7", "hidden=" + "9" * 99, "learning_rate=NaN", "optimizer=", "l1=-1", "speed=5"],
     "bert": ["query=" + "a" * 2001, "lines=" + "a" * 20_001],
+    "find": ["threshold=2", "scene=one", "scene=1234567890", "masks=maybe", "boxes="],
     "whisper": ["language=<b>", "task=sing", "live=maybe", "sound=" + "a" * 2001],
 }
 

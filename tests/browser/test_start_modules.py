@@ -79,6 +79,10 @@ def compare(page: Page, folder: Path) -> None:
     expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
 
 
+def find(page: Page, folder: Path) -> None:
+    expect(page.get_by_test_id("counts")).to_contain_text(".", timeout=START_MS)
+
+
 def tell_on_the_front_page(page: Page, folder: Path) -> None:
     page.get_by_test_id("tell").click()
     expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
@@ -90,6 +94,7 @@ ANSWERS = {
     "bert": compare,
     "chat": chat,
     "console": run_a_cell,
+    "find": find,
     "llama2c": tell_a_story,
     "train": train,
     "whisper": transcribe,

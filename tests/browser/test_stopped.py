@@ -16,6 +16,7 @@ PAGES = {
     "wasm_examples/whisper/": ("Ready.", "Ready."),
     "wasm_examples/train/": ("Python is ready. Press Train.", "Python is ready. Press Train."),
     "wasm_examples/console/": ("Ready: ", "Ready: "),
+    "wasm_examples/find/": ("Done.", "Done."),
     "wasm_examples/onnx/": ("Done in", "Ready."),
 }
 

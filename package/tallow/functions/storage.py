@@ -208,12 +208,7 @@ class TypedStorage:
     @property
     def array(self) -> Array:
         """The elements, an array with one dim."""
-        memory = self._untyped_storage.array
-        return memory[: memory.size // self.dtype.itemsize * self.dtype.itemsize].view(self.dtype.storage)
-
-    def tensor(self) -> Tensor:
-        """Return the elements as a tensor on the same memory."""
-        return wrap(self.array)
+        return self._untyped_storage.array.view(self.dtype.storage)
 
     @property
     def device(self) -> devices.device:

@@ -12,7 +12,6 @@ from tallow.onnx.examples import FAILURES
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.values import Known, Value
 
-CODES = "DequantizeLinear"
 FEW = 1 << 16  # elements that a result may have, however few its operands have
 
 
@@ -55,7 +54,7 @@ def folded(
     values = list(results) if isinstance(results, tuple) else [results]
     if not all(value is None or isinstance(value, Tensor) for value in values):
         return None
-    trains = any(value.trains for value in known) or operator.name == CODES  # whose scales are no weights
+    trains = any(value.trains for value in known)
     return Folded(values, trains and values[0].dtype.is_floating_point and values[0].ndim > 0)
 
 

@@ -31,6 +31,13 @@ LATENTS = {
 }
 LATENTS |= EXPERTS | {"moe_intermediate_size": 6, "n_shared_experts": 1, "first_k_dense_replace": 1}
 MAMBA = {"vocab_size": 20, "hidden_size": 8, "state_size": 4, "num_hidden_layers": 2, "eos_token_id": [2]}
+WAVES = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12}
+WAVES |= {"conv_dim": [6, 6], "conv_kernel": [4, 3], "conv_stride": [3, 2], "num_conv_pos_embeddings": 4}
+WAVES |= {"num_conv_pos_embedding_groups": 2}
+VOICE = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 12}
+VOICE |= {"flow_size": 6, "spectrogram_bins": 4, "upsample_initial_channel": 8, "upsample_rates": [4, 2]}
+VOICE |= {"upsample_kernel_sizes": [8, 4], "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 2]]}
+VOICE |= {"posterior_encoder_num_wavenet_layers": 1}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
@@ -117,6 +124,10 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "PegasusForConditionalGeneration": CROSSING | {"model_type": "pegasus"},
     "BartForConditionalGeneration": CROSSING | {"model_type": "bart"},
     "MarianMTModel": CROSSING | {"model_type": "marian"},
+    "HubertForCTC": WAVES | {"model_type": "hubert", "architectures": ["HubertForCTC"]},
+    "Wav2Vec2ForCTC": WAVES | {"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForCTC"]},
+    "WavLMForCTC": WAVES | {"model_type": "wavlm", "num_buckets": 8, "architectures": ["WavLMForCTC"]},
+    "VitsModel": VOICE | {"model_type": "vits"},
     "Whisper": {"model_type": "whisper"} | asdict(small_config(260 + OTHER_SPECIALS)),
 }
 ENTRIES["Whisper"]["init_std"] = ENTRIES["Whisper"].pop("initializer_range")

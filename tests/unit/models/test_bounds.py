@@ -43,6 +43,10 @@ WITHOUT_TENSORS = (
     "no_rope_layer_interval",
     "num_global_key_value_heads",  # which a model without attention_k_eq_v does not read
     "max_distance",
+    "bucket_distance",
+    *("adapter_attn_dim", "classifier_proj_size", "xvector_output_dim"),  # of other variants and heads
+    *("mask_time_length", "mask_feature_length"),
+    *("sampling_rate", "wavenet_dilation_rate", "duration_predictor_filter_channels"),
 )  # in names of fields
 
 

@@ -263,11 +263,12 @@ class SpeechPretrainedModel(PretrainedModel):
         return from_numpy(seen).to(mask_BN.device)
 
     def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """As PretrainedModel; a file without the vector of hidden frames gets one."""
+        """As PretrainedModel; a file without the vector of hidden frames gets one, as wide as its norm is."""
         found = dict(state)
-        for name, own in self.state_dict(keep_vars=True).items():
-            if name.endswith(MASKED) and name not in found and len(found) > 1:
-                found[name] = rand(tuple(own.shape))
+        for name in self.state_dict(keep_vars=True):
+            norm = found.get(name.replace(MASKED, "encoder.layer_norm.weight"))
+            if name.endswith(MASKED) and name not in found and norm is not None:
+                found[name] = rand(tuple(norm.shape))
         return found
 
     def is_superfluous(self, name: str) -> bool:

@@ -101,6 +101,10 @@ class VitsConfig(Config):
     sampling_rate: int = 16000
 
     model_types: ClassVar[tuple[str, ...]] = ("vits",)
+    layer_counts: ClassVar[tuple[str, ...]] = (
+        *("num_hidden_layers", "depth_separable_num_layers", "duration_predictor_num_flows", "prior_encoder_num_flows"),
+        *("prior_encoder_num_wavenet_layers", "posterior_encoder_num_wavenet_layers"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

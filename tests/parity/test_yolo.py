@@ -333,6 +333,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     torch.save({"model": DetectionModel(nn.Conv2d(1, 1, 1))}, path)
     with pytest.raises(CheckpointError, match="finds no objects"):
         ObjectDetector.from_pretrained(path)
+    model = written("boxes", path)
+    model.model[-1].stride = "eight"
+    torch.save({"model": model}, path)
+    with pytest.raises(CheckpointError, match="do not fit"):
+        ObjectDetector.from_pretrained(path)
     written("boxes", path)
     with pytest.raises(ArgumentError, match="quant"):
         ObjectDetector.from_pretrained(path, quant="int8")

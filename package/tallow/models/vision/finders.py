@@ -133,13 +133,31 @@ def _masks(
     return found
 
 
+def _yolo(path: Path) -> Yolo:
+    """Return the model of a file.  Raises: CheckpointError"""
+    part = read_model(path)
+    try:
+        return Yolo(part)
+    except CheckpointError:
+        raise
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:  # of attributes of any type, as the file has them
+        raise CheckpointError(
+            f"{path}: its modules do not fit: {error}", hint="pass a YOLOv8 or YOLO11 file"
+        ) from error
+
+
 def load_finder(name: str | Path, *, device: Any, quant: str | None, revision: str | None, token: str | None) -> Finder:
     """Return the model of a folder, a repository or a file.  Raises: as `ObjectDetector.from_pretrained`"""
     path = Path(name).expanduser()
     if path.is_file() and path.suffix == ".pt":
         if quant is not None:
             raise ArgumentError("quant of a YOLO model, which has no linear layers", hint="leave out quant")
-        return YoloFinder(Yolo(read_model(path)).to(devices.chosen(device)))
+        return YoloFinder(_yolo(path).to(devices.chosen(device)))
     folder = local_folder(name, revision=revision, token=token)
     kind = model_class(folder)
     if not issubclass(kind, DetrForObjectDetection):

@@ -53,7 +53,6 @@ UNUSED: dict[str, dict[str, str]] = {
         "func.jacfwd": "randomness",
         "sparse.check_sparse_tensor_invariants": "enable",
         "transformers.pipelines.base.Pipeline.__*__": "dtype torch_dtype",
-        "transformers.pipelines.speech_recognition.*": "ignore_warning",
         "sparse.creation.*": "pin_memory check_invariants",
         "sparse.shapes.c*": "non_blocking memory_format",
         "functions.casting.type": "non_blocking",

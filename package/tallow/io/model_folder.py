@@ -28,8 +28,10 @@ NAMES = ("model.safetensors", "pytorch_model.bin")  # the first that exists
 INDEX = ".index.json"
 WEIGHTS = (".safetensors", ".bin", ".pt")
 # Files next to the weights: config, vocabularies, chat templates.
-DESCRIPTIONS = ("*.json", "*.txt", "*.model", "*.spm", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja")
-DESCRIPTIONS += ("artifact.metadata", "*_linear.pt")  # of ColBERT, and the small heads of BGE-M3
+DESCRIPTIONS = (
+    *("*.json", "*.txt", "*.model", "*.spm", "*.jinja", "*.tiktoken", "additional_chat_templates/*.jinja"),
+    *("artifact.metadata", "*_linear.pt"),  # of ColBERT, and the small heads of BGE-M3
+)
 MAX_DEPTH = 3
 # The largest tokenizer.json files in use have about 40 MB. A larger file was chosen by mistake and is not read.
 MAX_TEXT_BYTES = 64 << 20

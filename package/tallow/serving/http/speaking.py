@@ -44,7 +44,7 @@ def spoken(fields: Fields, worker: SpeakingWorker) -> Answer:
             ],
             client_of(request),
         )
-        first = await unless_gone(request, anext(parts, None))  # type: ignore[arg-type]
+        first = await unless_gone(request, anext(parts, None))
         if first is None:
             raise ApiError("input: the text has nothing that the model can say", "input")
         if kind == "flac":

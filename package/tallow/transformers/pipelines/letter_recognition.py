@@ -51,7 +51,8 @@ class LetterRecognition(AutomaticSpeechRecognitionPipeline):
 
     def postprocess(self, model_outputs: list[Any], return_timestamps: str | None = None) -> dict[str, Any]:
         step, rate = self._step, self.feature_extractor.sampling_rate
-        parts, others = [], {}
+        parts: list[int] = []
+        others: dict[str, list[Any]] = {}
         for each in model_outputs:
             tokens = each["tokens"][0].tolist()
             if "stride" in each:  # without what other parts have read too, and padding

@@ -46,7 +46,8 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
             f"speech recognition with a {name}", hint="choose a Whisper, such as openai/whisper-tiny, or a wav2vec2"
         )
 
-    def _sanitize_parameters(self, ignore_warning: bool | None = None, **arguments: Any) -> Any:
+    def _sanitize_parameters(self, **arguments: Any) -> Any:
+        arguments.pop("ignore_warning", None)  # there is none about parts
         if arguments.get("stride_length_s") is not None and not arguments.get("chunk_length_s", 1):
             raise ArgumentError("stride_length_s without parts", hint="pass chunk_length_s too")
         return super()._sanitize_parameters(**arguments)

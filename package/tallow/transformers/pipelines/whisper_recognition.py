@@ -32,7 +32,8 @@ class WhisperRecognition(AutomaticSpeechRecognitionPipeline):
 
     defaults: ClassVar[Mapping[str, Any]] = {"max_new_tokens": 256, "num_beams": 5}
 
-    def _sanitize_parameters(self, generate_kwargs: dict[str, Any] | None = None, **arguments: Any) -> Any:
+    def _sanitize_parameters(self, **arguments: Any) -> Any:
+        generate_kwargs = arguments.pop("generate_kwargs", None)
         if arguments.get("return_timestamps") == "char":
             raise ArgumentError("a Whisper has no times of characters", hint='pass return_timestamps="word" or True')
         return super()._sanitize_parameters(**arguments, **(generate_kwargs or {}))
@@ -106,7 +107,10 @@ class WhisperRecognition(AutomaticSpeechRecognitionPipeline):
             if each.get("language") is not None and int(each["language"][0]) >= 0:
                 ids = [int(each["language"][0]), *ids]
             times = each["times"][0].tolist() if "times" in each else []
-            stride = [value / extractor.sampling_rate for value in each["stride"]] if "stride" in each else None
+            stride = None
+            if "stride" in each:
+                length, left, right = (value / extractor.sampling_rate for value in each["stride"])
+                stride = (length, left, right)
             transcript.add(Part(ids, times, stride))
         passages = transcript.end()
         found = [(passage, joined(passage.tokens)) for passage in passages]

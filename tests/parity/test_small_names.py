@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tallow as tl
 from tallow.compat.foreach import foreach
+from tallow.compat.torch import hub
 from tallow.errors import ShapeError
 
 torch = pytest.importorskip("torch", reason="PyTorch, the reference of these tests, is not installed")
@@ -264,3 +268,25 @@ def test_fractional_max_pool_modules() -> None:
     for wrong in ({}, {"output_size": 2, "output_ratio": 0.5}, {"output_ratio": 1.5}):
         with pytest.raises(ValueError, match="output_ratio"):
             tl.nn.FractionalMaxPool2d(3, **wrong)
+
+
+def test_entry_points_of_a_local_folder(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("FACTOR = 3\n")
+    (tmp_path / "hubconf.py").write_text(
+        "dependencies = ['math']\nfrom beside import FACTOR\nNUMBER = 1\n\n"
+        "def scaled(x, *, by=FACTOR):\n    return x * by, NUMBER\n"
+    )
+    for load in (hub.load, torch.hub.load):
+        assert load(str(tmp_path), "scaled", 2, source="local", trust_repo=True) == (6, 1)
+        assert load(tmp_path, "scaled", 2, source="local", by=5) == (10, 1)
+        for name in ("NUMBER", "absent"):
+            with pytest.raises(RuntimeError, match=f"Cannot find callable {name} in hubconf"):
+                load(tmp_path, name, source="local")
+    assert str(tmp_path) not in sys.path
+    del sys.modules["beside"]
+    with pytest.raises(ValueError, match="is not supported"):
+        hub.load("owner/name", "scaled")
+    (tmp_path / "hubconf.py").write_text("dependencies = ['no_such_package']\n")
+    for load in (hub.load, torch.hub.load):
+        with pytest.raises(RuntimeError, match="Missing dependencies: no_such_package"):
+            load(tmp_path, "scaled", source="local")

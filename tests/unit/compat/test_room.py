@@ -126,7 +126,7 @@ def test_files_of_a_whole_model_are_read_where_its_classes_are_permitted(torch: 
         assert torch.load(path).out_proj.weight.equal(attention.out_proj.weight)
 
 
-ABSENT = ["onnx.dynamo_export", "ao.quantization.prepare", "hub.load", "onnx.symbolic_opset9.softmax"]
+ABSENT = ["onnx.dynamo_export", "ao.quantization.prepare", "hub.list", "onnx.symbolic_opset9.softmax"]
 
 
 @pytest.mark.parametrize("path", ABSENT)

@@ -1,4 +1,4 @@
-"""torch.hub: download weights. Programs from repositories are not run."""
+"""torch.hub: download weights, and run the entry points of a local folder. Repositories are not downloaded."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import hashlib
 import io
 import os
 import re
+import runpy
 import shutil
 import sys
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, BinaryIO, cast
@@ -18,7 +20,7 @@ from urllib.request import Request, urlopen
 
 import tallow
 from tallow.compat.absent import absent
-from tallow.errors import DatasetError
+from tallow.errors import ArgumentError, DatasetError
 from tallow.hub import IN_BROWSER, in_browser
 from tallow.io.location import MapLocation
 from tallow.lazy_names import names_of
@@ -35,10 +37,10 @@ __all__ = [
 
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # resnet18-f37072fd.pth: the first digits of the SHA-256
 READ_DATA_CHUNK = 128 * 1024
-_HINT = "it runs a program of a repository: clone the repository, and import its model"
-load = absent("torch.hub.load", _HINT)
+_HINT = "clone the repository, and pass its folder with source='local'"
 list = absent("torch.hub.list", _HINT)
 help = absent("torch.hub.help", _HINT)
+OF_DOWNLOADS = ("trust_repo", "force_reload", "verbose", "skip_validation")  # options of `load` about repositories
 _folder: str | None = None
 
 
@@ -85,6 +87,36 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
         finally:
             file.close()
             Path(file.name).unlink(missing_ok=True)
+
+
+def load(repo_or_dir: str | os.PathLike[str], model: str, *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """Return what the function `model` of the file hubconf.py in a folder returns for the arguments.
+
+    Args:
+        repo_or_dir: the folder, which is on `sys.path` while the file is run.
+        source: "local"; repositories are not downloaded.
+        kwargs: of the function; PyTorch's own options, which concern downloads, are left out.
+
+    Raises: ArgumentError for another source; RuntimeError if a package of the file's `dependencies` is missing, or the
+        function is.
+    """
+    if source != "local":
+        raise ArgumentError(f"torch.hub.load: source={source!r} is not supported", hint=_HINT)
+    for option in OF_DOWNLOADS:
+        kwargs.pop(option, None)
+    folder = os.path.abspath(os.path.expanduser(os.fspath(repo_or_dir)))
+    sys.path.insert(0, folder)
+    try:
+        names = runpy.run_path(os.path.join(folder, "hubconf.py"), run_name="hubconf")
+        missing = [name for name in names.get("dependencies", ()) if find_spec(name) is None]
+        if missing:
+            raise ArgumentError(f"Missing dependencies: {', '.join(missing)}")
+        entry = names.get(model)
+        if not callable(entry):
+            raise ArgumentError(f"Cannot find callable {model} in hubconf")
+        return entry(*args, **kwargs)
+    finally:
+        sys.path.remove(folder)
 
 
 def _opened(url: str) -> BinaryIO:

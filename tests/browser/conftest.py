@@ -97,10 +97,11 @@ def serving(folder: Path, models: dict[str, Path] | None = None, port: int = 0) 
 
 @pytest.fixture(scope="session")
 def site_dir(tmp_path_factory: pytest.TempPathFactory, built_site: Path) -> Path:
-    """Return the static site with Pyodide; standin/ is added for the tests of the runtime only."""
+    """Return the static site with Pyodide. Tests have standin/ in addition, and short pauses before a retry."""
     folder = builds.linked_copy(built_site, tmp_path_factory.mktemp("browser") / "site")
     shutil.copytree(HERE / "standin", folder / "standin")
     builds.change(folder / "web" / "worker.js", lambda script: script + REPORT)
+    builds.change(folder / "web" / "worker.js", lambda script: script.replace("[250, 1000, 3000]", "[25, 100, 300]"))
     return folder
 
 

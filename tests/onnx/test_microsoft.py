@@ -185,3 +185,15 @@ ONE, ZERO = np.array(0.1, np.float32), np.array(128, np.uint8)
 def test_operators_on_quantized_tensors(name: str, inputs: list[Any], attributes: dict[str, Any]) -> None:
     scalars = [i for i, each in enumerate(inputs) if each is not None and each.ndim == 0]
     check_node(name, inputs, weights=scalars, rtol=0, atol=1.01, **attributes)  # ties round either way
+
+
+@pytest.mark.parametrize("name", ["QLinearAdd", "QLinearMul"])
+@pytest.mark.parametrize("scales", [(0.1, 0.1, 0.2), (0.05, 0.1, 0.2), (1.3, 0.02, 0.11)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_sums_and_products_of_all_codes_are_exact(name: str, scales: tuple[float, ...], dtype: Any) -> None:
+    """Halves between two codes come out as onnxruntime rounds them."""
+    codes = np.arange(256, dtype=np.uint8).view(dtype)
+    a, b, c = (np.array(each, np.float32) for each in scales)
+    zeros = [np.array(each, np.uint8).view(dtype) for each in (3, 120, 77)]
+    operands = [codes[:, None], a, zeros[0], codes[None], b, zeros[1], c, zeros[2]]
+    check_node(name, operands, weights=[1, 2, 4, 5, 6, 7], rtol=0, atol=0)

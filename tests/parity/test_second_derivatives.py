@@ -22,10 +22,6 @@ CASES = [
     for case in load_all()
     if case.grad and (case.op in WITH_RULE or case.op not in OPS) and any(x.dtype.kind == "f" for x in case.inputs)
 ]
-# Ops with a rule for some arguments only, with what it lacks.
-PARTLY = {
-    "scatter_reduce": "products",
-}
 
 
 def derivatives(module: Any, case: Case, dtype: str = "float64") -> tuple[list[Any], list[Any]]:
@@ -67,7 +63,7 @@ def test_equal_pytorchs(case: Case) -> None:
         ours = derivatives(tl, case)
     except UnsupportedError as error:
         name = str(error).partition("Backward0")[0]
-        assert name not in NODES_WITH_RULE or case.op in PARTLY or name in map(_as_node, PARTLY)
+        assert name not in NODES_WITH_RULE
         pytest.skip(f"no rule: {error}")
     try:
         theirs = derivatives(torch, case)

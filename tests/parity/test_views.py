@@ -59,3 +59,18 @@ def test_results_share_memory_where_pytorchs_do(op: str) -> None:
         except Exception:
             continue  # not every call accepts these; tests/parity/test_mutated_cases.py compares errors
         assert result == expected, f"{case.id} of single elements"
+
+
+@pytest.mark.parametrize("offset", [0, 1, 3, 6])
+def test_as_strided_counts_from_the_start_of_the_memory(offset: int) -> None:
+    """Also of a tensor that is no view any more; elements outside of it are constants."""
+    results = []
+    for m in (tl, torch):
+        part = m.arange(10.0)[3:8].detach().requires_grad_()
+        result = part.as_strided((2, 2), (1, 2), offset)
+        results.append([result, *m.autograd.grad(result, part, m.tensor([[1.0, 2.0], [3.0, 4.0]]))])
+        memory = m.arange(10.0)
+        memory[3:8].detach().as_strided((2, 2), (1, 2), offset).fill_(-1)
+        results[-1].append(memory)
+    for ours, theirs in zip(*results, strict=True):
+        np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())

@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow import devices, dtypes
 from tallow.core.apply import apply
-from tallow.core.creation import given_once
+from tallow.core.creation import arange, given_once
 from tallow.core.overrides import overridable
 from tallow.core.public_api import public
 from tallow.core.size import Size
@@ -18,6 +18,7 @@ from tallow.core.whole_calls import recorded_whole
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.functions.complex_numbers import conj
+from tallow.functions.storage import TypedStorage, UntypedStorage
 from tallow.ops import shape as ops
 from tallow.ops.axis_index import on_axis, part
 from tallow.ops.diagonals import diag_embed
@@ -158,11 +159,22 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     Raises: ShapeError if they reach beyond the storage, or it is not in row-major order.
     """
     storage = input if input._base is None else input._base
+    if storage_offset is not None and input._base is None and not input.is_meta and input.storage_offset():
+        return _of_memory(input, tuple(size), tuple(stride), storage_offset)
     if storage_offset is None and input.is_meta:
         storage_offset = input.storage_offset() - storage.storage_offset()
     elif storage_offset is None:
         storage_offset = (input.data_ptr() - storage.data_ptr()) // input.itemsize
     return apply(strided_view, storage, tuple(size), tuple(stride), storage_offset)
+
+
+def _of_memory(input: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+    """Return `as_strided` of a tensor that is no view, but whose memory begins before its first element."""
+    memory = TypedStorage(wrap_storage=UntypedStorage.over(input.array), dtype=input.dtype).tensor()
+    if not input.requires_grad:
+        return apply(strided_view, memory, size, stride, offset)
+    places = arange(memory.numel(), device=input.device).as_strided(input.shape, input.stride(), input.storage_offset())
+    return apply(strided_view, memory.scatter(0, places.reshape(-1), input.reshape(-1)), size, stride, offset)
 
 
 @public("tl", name="tile")

@@ -6,7 +6,7 @@ Letters: B batch, L samples, N points of a frame (`n_fft`), F coefficients (N //
 from __future__ import annotations
 
 from tallow.core.apply import apply
-from tallow.core.creation import arange, zeros
+from tallow.core.creation import zeros
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DtypeError, LinAlgError, ShapeError, UnsupportedError, warn
@@ -172,6 +172,10 @@ def _overlapped(frames: Tensor, end: int, hop: int) -> Tensor:
     Shapes:  (B, T, N) -> (B, end)
     """
     batch, count, n = frames.shape
-    places = arange(n, device=frames.device) + (hop * arange(count, device=frames.device)).unsqueeze(1)
-    index = places.reshape(1, -1).expand(batch, -1)
-    return frames.new_zeros((batch, end)).scatter_add(1, index, frames.reshape(batch, -1))
+    parts = -(-n // hop)  # frame t adds its part j, `hop` samples, to part t + j of the signal
+    whole = apply(padding.pad, frames, (0, parts * hop - n)) if n % hop else frames
+    whole = whole.reshape(batch, count, parts, hop)
+    total = apply(padding.pad, whole[:, :, 0], (0, 0, 0, parts - 1))
+    for j in range(1, parts):
+        total = total + apply(padding.pad, whole[:, :, j], (0, 0, j, parts - 1 - j))
+    return total.reshape(batch, -1)[:, :end]

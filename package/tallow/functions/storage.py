@@ -208,7 +208,12 @@ class TypedStorage:
     @property
     def array(self) -> Array:
         """The elements, an array with one dim."""
-        return self._untyped_storage.array.view(self.dtype.storage)
+        memory = self._untyped_storage.array
+        return memory[: memory.size // self.dtype.itemsize * self.dtype.itemsize].view(self.dtype.storage)
+
+    def tensor(self) -> Tensor:
+        """Return the elements as a tensor on the same memory."""
+        return wrap(self.array)
 
     @property
     def device(self) -> devices.device:

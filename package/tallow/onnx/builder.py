@@ -19,12 +19,11 @@ from tallow.onnx.examples import FAILURES
 from tallow.onnx.folding import folded
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.protobuf import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
-from tallow.onnx.scopes import CONSTANT, Opsets, Program, operator_of
+from tallow.onnx.scopes import Opsets, Program, is_constant, operator_of
 from tallow.onnx.signature import value_info
 from tallow.onnx.tensors import NARROW
 from tallow.onnx.values import Known, OnnxTracer, Root, Value
 
-STATISTICS = {"BatchNormalization": (3, 4)}  # operands that are state, and not trained
 PRODUCTS = ("Conv", "Gemm", "MatMul")
 
 
@@ -143,7 +142,7 @@ class Builder:
             self._define_outputs(node, self._call(function, node, operands, where), where)
             return
         given = self._attribute_protos(node)
-        if node.op_type == CONSTANT and node.domain in ("", "ai.onnx"):
+        if is_constant(node):
             value = constant_value(given, self.program.files, where)
             name = node.output[0] if node.output else ""
             self._define_outputs(node, [Known(value, name, self.program.constants_train and _is_weight(value))], where)
@@ -151,9 +150,9 @@ class Builder:
         operator = operator_of(node, self.opsets)
         assert operator is not None  # `Program.refuse_unsupported` has listed all that are missing
         _check_operands(operator, operands, where)
-        for i in STATISTICS.get(node.op_type, ()):
-            if i < len(operands) and isinstance(known := operands[i], Known):
-                known.trains = False
+        for name, value in zip(operator.operands, operands, strict=False):
+            if name in operator.states and isinstance(value, Known):
+                value.trains = False
         outer_origin = self.tracer.origin
         self.tracer.origin = {"onnx": (node.op_type, node.name or (node.output[0] if node.output else ""))}
         try:

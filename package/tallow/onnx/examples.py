@@ -29,7 +29,10 @@ MOST_OF_ALL = 1 << 28  # elements of all examples of a file
 
 Sizes = tuple[tuple[int, int], ...]
 # What an operator raises for operands and attributes that it does not take
-FAILURES = (TallowError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError)
+FAILURES = (
+    *(TallowError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, MemoryError),
+    RuntimeError,  # of NumPy, for more dims than it broadcasts
+)
 
 
 class Pair(NamedTuple):

@@ -12,6 +12,7 @@ from tallow.onnx.examples import FAILURES
 from tallow.onnx.operators.registry import Operator
 from tallow.onnx.values import Known, Value
 
+CODES = "DequantizeLinear"
 FEW = 1 << 16  # elements that a result may have, however few its operands have
 
 
@@ -54,7 +55,7 @@ def folded(
     values = list(results) if isinstance(results, tuple) else [results]
     if not all(value is None or isinstance(value, Tensor) for value in values):
         return None
-    trains = any(value.trains for value in known)
+    trains = any(value.trains for value in known) or operator.name == CODES  # whose scales are no weights
     return Folded(values, trains and values[0].dtype.is_floating_point and values[0].ndim > 0)
 
 

@@ -10,16 +10,19 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tallow.core.tensor import Tensor
+from tallow.errors import GraphError, TallowError
 from tallow.fx import code
 from tallow.fx.graph import Graph, at_path
 from tallow.fx.graph_module import GraphModule
 from tallow.fx.node import Node
 from tallow.nn.hooks import STRUCTURE
+from tallow.onnx.examples import FAILURES
 from tallow.onnx.quick import QUICK, Constants
 from tallow.tape.writes import last_write, writes
 
@@ -30,7 +33,8 @@ class Inference:
     """The quick form of one graph, as it is now.
 
     Attributes:
-        run: takes the inputs by position, and returns what forward does. Errors may be others, and name no node.
+        run: takes the inputs by position, and returns what forward does. Errors may be others, and name no node. None
+            if the graph has no quick form, as it is now.
         source: of `run`.
     """
 
@@ -39,17 +43,18 @@ class Inference:
         self._written, self._hidden = writes.last, writes.hidden
         self._all = [self]  # and those of the graphs below
         self._held: dict[str, Any] = {}
-        graph = copy.deepcopy(module.graph)
-        constants = Constants(module)
-        for simplify in QUICK:
-            simplify(graph, constants)
-        self._constants = constants
-        self._copied = list(constants.copied)
+        self._constants = Constants(module)
+        self.run: Callable[..., Any] | None = None
+        with suppress(TallowError, *FAILURES):
+            self.run = self._function(self._simplified())
+        self._copied = [tensor for each in self._all for tensor in each._constants.copied]
         self._arrays = [tensor.array for tensor in self._copied]
-        self.run = self._function(graph)
-        for below in self._all[1:]:
-            self._copied += below._copied
-            self._arrays += below._arrays
+
+    def _simplified(self) -> Graph:
+        graph = copy.deepcopy(self._module.graph)
+        for simplify in QUICK:
+            simplify(graph, self._constants)
+        return graph
 
     def _function(self, graph: Graph) -> Callable[..., Any]:
         written = _Writer(graph, self._value).write()
@@ -68,6 +73,8 @@ class Inference:
             return held
         below = Inference(held)
         self._all += below._all
+        if below.run is None:
+            raise GraphError(f"the graph {path} has no quick form", hint="run the graph itself")
         return below.run
 
     def holds(self) -> bool:

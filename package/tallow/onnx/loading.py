@@ -23,6 +23,7 @@ from tallow.onnx.inference import Inference, in_rows, takes
 from tallow.onnx.passes import clean
 from tallow.onnx.protobuf import ModelProto, read_model
 from tallow.onnx.python import write_python
+from tallow.onnx.results import own_results
 from tallow.onnx.scopes import Program
 from tallow.onnx.signature import ValueInfo, bound, value_info
 from tallow.onnx.tensors import ExternalFiles
@@ -100,10 +101,12 @@ class OnnxModule(GraphModule):
     def _quickly(self, values: tuple[Any, ...]) -> Any:
         """Run the quick form of the graph; if that fails, the graph itself, which may compute it, or names the node."""
         own = type(self)  # of this object alone, as its forward; copies make theirs
+        if own.quick is None or not own.quick.holds():
+            own.quick = Inference(self)
+        if (run := own.quick.run) is None:
+            return super().__call__(*values)
         try:
-            if own.quick is None or not own.quick.holds():
-                own.quick = Inference(self)
-            made = own.quick.run(*values)
+            made = run(*values)
         except (TallowError, *FAILURES):
             return super().__call__(*values)
         return tuple(map(in_rows, made)) if isinstance(made, tuple) else in_rows(made)
@@ -186,6 +189,7 @@ def module_of(
     with CPU:  # arrays of the file lie there, and operators compute with them
         module = _built(Program(model, files, name, max_trips))
         module.meta["passes"] = clean(module, approximate)
+        own_results(module)
     if (place := get_default_device()) != CPU:
         module.to(place)
     return module

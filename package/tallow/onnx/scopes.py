@@ -99,7 +99,7 @@ class Program:
                     if id(function) not in seen:
                         seen.add(id(function))
                         left.append((function.node, self.opsets_in(function)))
-                elif node.op_type != CONSTANT and operator_of(node, opsets) is None:
+                elif not is_constant(node) and operator_of(node, opsets) is None:
                     missing[_shown(node)] += 1
         return missing
 
@@ -114,6 +114,11 @@ def operator_of(node: NodeProto, opsets: Opsets) -> Operator | None:
     """Return the operator of a node, or None."""
     domain = _domain(node.domain)
     return find_operator(domain, node.op_type, opsets.get(domain, 1))
+
+
+def is_constant(node: NodeProto) -> bool:
+    """Return whether a node is a Constant, which the builder makes itself."""
+    return node.op_type == CONSTANT and not _domain(node.domain)
 
 
 def _domain(domain: str) -> str:

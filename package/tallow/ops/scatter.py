@@ -17,7 +17,9 @@ from tallow.ops.dims import normalize_dim
 from tallow.ops.filling import constant, factor, placed, put_number
 from tallow.ops.gather import along_dim, check_index, check_long, flat_places
 from tallow.ops.indexing import check_places
-from tallow.ops.second_order import Derived, Gradients
+from tallow.ops.maps import with_value
+from tallow.ops.reduction import prod
+from tallow.ops.second_order import Derived, Gradients, Unread
 from tallow.ops.table import Index, Result, op
 
 # ------------------------------------------------------------------------------------------------ element by element
@@ -30,16 +32,16 @@ def _source_at(src: Array, index: Array, name: str) -> tuple[Array, Callable[[Ar
         raise ShapeError(f"{name}: src must have as many dims as the index, got {len(shape)} and {len(index_shape)}")
     if index.size and any(m > n for m, n in zip(index_shape, shape, strict=True)):
         raise ShapeError(f"{name}: index {list(index_shape)} must be no larger than src {list(shape)}")
-    part = tuple(slice(0, n) for n in index_shape)
+    corner = tuple(slice(0, n) for n in index_shape)
 
     def put_back(g: Array) -> Array:
         dx = array_module(g).zeros(shape, g.dtype)
         if index.size:  # an empty index may have more dims
-            dx[part] = g
+            dx[corner] = g
         return dx.reshape(src_shape)
 
     src_shape = src.shape
-    return src.reshape(shape)[part] if index.size else src.reshape(-1)[:0].reshape(index_shape), put_back
+    return src.reshape(shape)[corner] if index.size else src.reshape(-1)[:0].reshape(index_shape), put_back
 
 
 def _flat_copy(input: Array) -> Array:
@@ -160,7 +162,25 @@ def scatter_reduce(
     return state.result.reshape(shape), backward
 
 
-scatter_reduce.moves(unless=lambda state: "a product" if state.reduce == "prod" else "")
+@scatter_reduce.definition(unneeded="index put_back shape src_shape")
+def _(*, input: Unread, src: Unread, corner: tuple[slice, ...], state: _Scattered) -> Derived:
+    """Reduce the rows of a matrix, each with the elements of one position, by products or by sums with weights."""
+    xp, at, rows = array_module(state.own), state.places.reshape(-1), state.rows(state.own, state.part)
+    width = rows.shape[1]
+    histories = []
+    if input is not None:
+        own = input.reshape(-1) if state.include_self else index_fill.call(input.reshape(-1), 0, at, 0)
+        histories.append((own, xp.arange(len(rows)) * width))
+    if src is not None and at.size:
+        part = src.reshape(src.shape or (1,))[corner].reshape(-1)
+        histories.append((part, at * width + 1 + state.ranks()))
+    terms = [index_copy.call(x.new_zeros(rows.size), 0, places, x) for x, places in histories]
+    elements = with_value.call(terms[0] if len(terms) == 1 else terms[0] + terms[-1], rows.reshape(-1))
+    if state.reduce == "prod":
+        return prod.call(elements.reshape(rows.shape), 1)
+    ones = xp.ones_like(state.own)
+    weights = state.rows(state.own_gradient(ones), state.part_gradient(ones))
+    return (elements * with_value.call(elements.detach(), weights.reshape(-1))).reshape(rows.shape).sum(1)
 
 
 class _Scattered:
@@ -214,6 +234,24 @@ class _Scattered:
         """Return the number of elements equal to each extreme."""
         ties = self._per_place((self.part == self.result[self.places]).astype(np.int64))
         return ties - (self.own != self.result)
+
+    def ranks(self) -> Array:
+        """Return the number of elements of `src` with the same position before each of its elements."""
+        at = self.places.reshape(-1)
+        xp, order = array_module(at), at.argsort(kind="stable")
+        ordered = at[order]
+        ranks = xp.empty_like(at)
+        ranks[order] = xp.arange(at.size) - xp.searchsorted(ordered, ordered)
+        return ranks
+
+    def rows(self, own: Array, part: Array) -> Array:
+        """Return values for the elements of each position as a row: the input's, those of `src`, neutral ones."""
+        ranks = self.ranks()
+        shape = self.own.size, 1 + (int(ranks.max()) + 1 if ranks.size else 0)
+        rows = array_module(self.own).full(shape, 1 if self.reduce == "prod" else 0, self.own.dtype)
+        rows[:, 0] = own
+        rows[self.places.reshape(-1), 1 + ranks] = part.reshape(-1)
+        return rows
 
     def _product_of_others(self) -> Array:
         """Return for each element of `src` the product of the others at its position; zeros count separately."""

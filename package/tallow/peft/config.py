@@ -76,7 +76,7 @@ NEUTRAL = frozenset(
 REFUSED = frozenset(
     {
         *("alora_invocation_tokens", "arrow_config", "ensure_weight_tying", "layer_replication", "lora_bias"),
-        *("target_parameters", "trainable_token_indices", "use_bdlora", "use_dora", "use_qalora"),
+        *("target_parameters", "trainable_token_indices", "use_bdlora", "use_qalora"),
     }
 )
 # Initial values that differ from those of tallow, but leave the base model unchanged: a file replaces them.
@@ -91,6 +91,8 @@ class LoraConfig(PeftConfig):
         r: the rank: rows of A and columns of B.
         lora_alpha: scale = lora_alpha / r.
         use_rslora: scale = lora_alpha / √r instead.  Source: arXiv:2312.03732
+        use_dora: train the length of each row of the adapted weight apart from its direction; of linear layers whose
+            weights are not quantised.  Source: arXiv:2402.09353
         target_modules: the layers to adapt: names, or ends of dotted paths; a string is a regular expression for whole
             paths, or "all-linear" for every linear layer but the head. None means those of the model's type.
         exclude_modules: layers not to adapt, in the same form.
@@ -127,6 +129,7 @@ class LoraConfig(PeftConfig):
     task_type: str | None = None
     base_model_name_or_path: str | None = None
     inference_mode: bool = False
+    use_dora: bool = False
 
     def __post_init__(self) -> None:
         _check(self)
@@ -238,6 +241,7 @@ CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "lora_dropout": ("a probability", lambda value: _is_finite(value) and 0 <= value <= 1),
     "bias": (f"one of {', '.join(BIASES)}", lambda value: value in BIASES),
     "use_rslora": _BOOL,
+    "use_dora": _BOOL,
     "fan_in_fan_out": _BOOL,
     "inference_mode": _BOOL,
     "modules_to_save": ("names of modules or None", lambda value: value is None or _are_names(value)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from tallow import devices, dtypes
 from tallow.core.tensor import Tensor
@@ -76,10 +76,18 @@ class Adaptable(Module):
 class LoraLayer(Adaptable):
     """A linear layer with adapters: y = layer(x) + Σ scale · B(A(dropout(x))) over the active ones.
 
+    With a magnitude (DoRA), the rows of the adapted weight W + scale · B A have the lengths of the magnitude.
+
     Adapters of a layer in 16 bits are float32; others have its dtype. The result has the dtype of the layer's.
 
-    Shapes:  A (R, in_features), B (out_features, R);  x (..., in_features) -> (..., out_features)
+    Attributes:
+        has_rows: the layer takes magnitudes.
+
+    Shapes:  A (R, in_features), B (out_features, R), magnitude (out_features,);  x (..., in_features) -> (...,
+             out_features)
     """
+
+    has_rows: ClassVar[bool] = False
 
     def __init__(self, base_layer: Module, in_features: int, out_features: int) -> None:
         super().__init__()
@@ -88,6 +96,7 @@ class LoraLayer(Adaptable):
         self.lora_dropout = ModuleDict()
         self.lora_A = ModuleDict()
         self.lora_B = ModuleDict()
+        self.lora_magnitude_vector = ParameterDict()
         self.scaling: dict[str, float] = {}
         self.train(base_layer.training)
 
@@ -99,9 +108,15 @@ class LoraLayer(Adaptable):
         """Add an adapter with the initial values of the config.
 
         Args:    device: None means that of the layer; on "meta" the adapter has no values yet
+        Raises:  UnsupportedError for a magnitude of another layer than a Linear
         """
+        if config.use_dora and not self.has_rows:
+            raise UnsupportedError(f"use_dora with a {type(self.base_layer).__name__}", hint="adapt linear layers only")
         self._add_parts(name, r, config, self.device if device is None else device)
         self.scaling = self.scaling | {name: config.scale(r, alpha)}
+        if config.use_dora:
+            _, length = self._adapted(name)
+            self.lora_magnitude_vector[name] = Parameter(length.to(self.lora_B[name].weight.device))
         self.train(self.training)
 
     def _add_parts(self, name: str, r: int, config: LoraConfig, device: Any) -> None:
@@ -128,7 +143,10 @@ class LoraLayer(Adaptable):
     def adapter(self, name: str) -> dict[str, Tensor]:
         if name not in self.scaling:
             return {}
-        return {"lora_A.weight": self.lora_A[name].weight, "lora_B.weight": self.lora_B[name].weight}
+        tensors = {"lora_A.weight": self.lora_A[name].weight, "lora_B.weight": self.lora_B[name].weight}
+        if name in self.lora_magnitude_vector:
+            tensors["lora_magnitude_vector"] = self.lora_magnitude_vector[name]
+        return tensors
 
     def forward(self, input: Tensor) -> Tensor:
         result: Tensor = self.base_layer(input)
@@ -136,13 +154,32 @@ class LoraLayer(Adaptable):
         for name in self.used_adapters:
             first, second = self.lora_A[name], self.lora_B[name]
             x = self.lora_dropout[name](input.to(first.weight.dtype))
-            result = result + second(first(x)) * self.scaling[name]
+            added = second(first(x)) * self.scaling[name]
+            if name in self.lora_magnitude_vector:
+                factor = self.lora_magnitude_vector[name] / self._adapted(name)[1]  # no gradient of the length
+                added = (factor - 1) * F.linear(x, self.base_layer.weight.to(x.dtype)) + factor * added
+            result = result + added
         return result.to(dtype)
 
-    def delta_weight(self, name: str) -> Tensor:
-        """Return scale · B A, which an adapter adds to the weight (out_features, in_features)."""
+    def _product(self, name: str) -> Tensor:
+        """Return scale · B A (out_features, in_features)."""
+        return self.lora_B[name].weight @ self.lora_A[name].weight * self.scaling[name]
+
+    def _adapted(self, name: str) -> tuple[Tensor, Tensor]:
+        """Return W + scale · B A (out_features, in_features), and the lengths of its rows (out_features,)."""
         with no_grad():
-            return self.lora_B[name].weight @ self.lora_A[name].weight * self.scaling[name]
+            product = self._product(name)
+            weight = self.base_layer.weight.to(product.device, product.dtype) + product
+            return weight, weight.norm(dim=1)
+
+    def delta_weight(self, name: str) -> Tensor:
+        """Return what an adapter adds to the weight (out_features, in_features): scale · B A, without a magnitude."""
+        with no_grad():
+            if name not in self.lora_magnitude_vector:
+                return self._product(name)
+            weight, length = self._adapted(name)
+            scaled = weight * (self.lora_magnitude_vector[name] / length).unsqueeze(1)
+            return scaled - self.base_layer.weight.to(scaled.dtype)
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -151,8 +188,9 @@ class LoraLayer(Adaptable):
 
     def delete_adapter(self, name: str) -> None:
         if name in self.scaling:
-            for parts in self.parts:
-                del parts[name]
+            for parts in (*self.parts, self.lora_magnitude_vector):
+                if name in parts:
+                    del parts[name]
             self.scaling = {other: scale for other, scale in self.scaling.items() if other != name}
 
     def unloaded(self) -> Module:
@@ -173,6 +211,7 @@ class LoraLinear(LoraLayer):
     """A Linear with adapters.  Args: as LoraLayer"""
 
     base_layer: Linear
+    has_rows = True
 
     def __init__(self, base_layer: Linear) -> None:
         super().__init__(base_layer, base_layer.in_features, base_layer.out_features)

@@ -291,3 +291,14 @@ def test_a_recorded_gradient_outlives_the_graph_it_came_from() -> None:
     (by_w,) = grad((slope * w).sum(), w, create_graph=True)
     y.sum().backward()  # frees the nodes of y
     assert grad(by_w, w)[0].item() == 18  # of w³, twice
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+def test_products_of_scattered_elements_of_which_several_are_zero(include_self: bool) -> None:
+    x, src = leaf(2.0, 0.0, 3.0), leaf(0.0, 5.0, 0.0, 7.0, 11.0)  # PyTorch refuses two zeros, and a longer src
+    index = tl.tensor([0, 0, 0, 1])
+
+    def product(x: Any, src: Any) -> Any:
+        return x.scatter_reduce(0, index, src, "prod", include_self=include_self)
+
+    assert tl.autograd.gradgradcheck(product, (x, src))

@@ -13,6 +13,7 @@ import tallow as tl
 from tallow.devices import to_host
 from tallow.errors import ArgumentError, CheckpointError, ImageError, ShapeError, TallowError
 from tallow.onnx.operators.image import image_decoder
+from tallow.onnx.protobuf import NodeProto
 
 
 def run(nodes: list[Any], x: Any, **weights: Any) -> Any:
@@ -206,7 +207,7 @@ def test_parts_of_regions_are_bounded(parts: list[int]) -> None:
 @pytest.mark.parametrize("name", ["MaxPool", "AveragePool", "LpPool"])
 def test_pads_of_all_channels_are_bounded(name: str) -> None:
     node = call(name, "x", "y", kernel_shape=[600, 600], pads=[300, 300, 299, 299])
-    with pytest.raises(ShapeError, match="pads make"):
+    with pytest.raises(ShapeError, match="pooling"):
         loaded([node], [typed("x", 1, 1000, 1, 1)], {})(tl.ones(1, 1000, 1, 1))
 
 
@@ -228,3 +229,27 @@ def test_sums_of_halves_are_not_too_large(attributes: dict[str, Any]) -> None:
     norms = run([call("LpPool", "x", "y", kernel_shape=[2, 2], **attributes)], x)
     assert norms.dtype is tl.float16
     assert float(norms.max()) == 6000.0
+
+
+@pytest.mark.parametrize("size", [4, 5, 100])
+def test_squares_of_halves_are_not_too_large(size: int) -> None:
+    x = tl.full((1, 6, 2), 300.0, dtype=tl.float16)
+    found = run([call("LRN", "x", "y", size=size)], x)
+    wide = run([call("LRN", "x", "y", size=size)], x.float())
+    assert found.dtype is tl.float16
+    np.testing.assert_allclose(to_host(found.float().array), to_host(wide.array), rtol=1e-3)
+    assert float(wide.min()) > 1  # (1 + 1e-4 · 90,000)^0.75 = 5.6
+
+
+def test_scales_of_codes_are_not_trained() -> None:
+    codes = {"w": tl.ones(3, 2, dtype=tl.int8), "s": [0.5, 2.0, 1.0]}
+    float_layer = [call("DequantizeLinear", "w s", "d", axis=0), call("MatMul", "x d", "y")]
+    model = loaded(float_layer, [typed("x", 1, 3)], codes)
+    assert {name for name, _ in model.named_parameters()} == {"d"}  # a float weight since the load
+    layer = [call("DequantizeLinear", "q t", "x"), *float_layer]
+    kept = loaded(layer, [typed("q", 1, 3, dtype=tl.int8)], codes | {"t": 0.5})
+    assert not list(kept.parameters())
+    assert {name for name, _ in kept.named_buffers()} >= {"w", "s"}
+    sizes = {"k": [[1.0, 2.0]], "sizes": [2.0]}
+    resized = [NodeProto(op_type="Resize", input=["x", "", "sizes"], output=["r"]), call("Add", "r k", "y")]
+    assert [name for name, _ in loaded(resized, [typed("x", 2)], sizes).named_parameters()] == ["k"]

@@ -100,6 +100,35 @@ def test_a_layer_computes_the_formula(use_rslora: bool) -> None:
     assert_close(values(model.merge_and_unload()(x)), expected)
 
 
+def test_rows_with_magnitudes() -> None:
+    """DoRA, arXiv:2402.09353, equations 5 and 11: W' = m (W + ΔW) / ‖W + ΔW‖, and the norm has no gradient."""
+    base = nn.Linear(6, 8)
+    weight, bias = values(base.weight).astype(np.float64), values(base.bias).astype(np.float64)
+    model = get_peft_model(nn.Sequential(base), LoraConfig(**RANDOM, target_modules=["0"], use_dora=True))
+    state = {name.rpartition(".0.")[2]: tensor for name, tensor in get_peft_model_state_dict(model).items()}
+    a, b = (values(state[f"lora_{part}.weight"]).astype(np.float64) for part in "AB")
+    whole = weight + 2 * b @ a
+    length = np.linalg.norm(whole, axis=1)
+    assert_close(values(state["lora_magnitude_vector"]), length)  # nothing changes at first
+    magnitude = np.linspace(0.5, 2, 8)
+    state["lora_magnitude_vector"] = tl.tensor(magnitude, dtype=tl.float32)
+    set_peft_model_state_dict(model, {f"base_model.model.0.{name}": tensor for name, tensor in state.items()})
+    x = tl.randn(5, 6)
+    model(x).sum().backward()
+    gradient = next(p.grad for name, p in model.named_parameters() if "magnitude" in name)
+    assert_close(values(gradient), ((whole / length[:, None]) @ values(x).T).sum(1))
+    gradient = next(p.grad for name, p in model.named_parameters() if "lora_B" in name)
+    assert_close(values(gradient), 2 * (magnitude / length)[:, None] * (a @ values(x).T.sum(1)))
+    expected = values(x) @ (whole * (magnitude / length)[:, None]).T + bias
+    assert_close(values(model(x)), expected)
+    assert_close(values(model.merge_and_unload()(x)), expected)
+
+
+def test_magnitudes_of_other_layers_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="use_dora with a Embedding"):
+        get_peft_model(nn.Sequential(nn.Embedding(5, 4)), LoraConfig(target_modules=["0"], use_dora=True))
+
+
 def test_a_new_adapter_changes_nothing_and_only_it_is_trained() -> None:
     model = llama()
     before, weights = logits(model), {name: values(each).copy() for name, each in model.state_dict().items()}
@@ -651,7 +680,7 @@ def test_values_from_a_state_dict() -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"use_dora": True}, "use_dora is True"),
+        ({"use_dora": True}, "missing      model.layers.0.self_attn.k_proj.lora_magnitude_vector"),
         ({"lora_bias": True, "layer_replication": [[0, 1]]}, "layer_replication is"),
         ({"target_parameters": ["mlp.experts"]}, "target_parameters is"),
         ({"peft_type": "IA3"}, "peft_type is 'IA3'"),

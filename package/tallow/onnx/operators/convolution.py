@@ -6,12 +6,14 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError, ShapeError
+from tallow.onnx.operators.bounds import MOST_TIMES, USUAL, check_made, check_padded
 from tallow.onnx.operators.registry import operator
 from tallow.onnx.operators.windows import explicit_pads, last_dim_first, same_pads
 
@@ -46,6 +48,7 @@ def conv(
         before, after = same_pads(tuple(x.shape[2:]), kernel, stride, dilation, auto_pad)
     else:
         before, after = explicit_pads(pads, rank, auto_pad)
+    check_padded("Conv", x, before, after)
     if before != after:
         x, before = F.pad(x, last_dim_first(before, after)), (0,) * rank
     return _function(_CONVOLUTIONS, rank)(x, w, b, stride, before, dilation, group)
@@ -75,6 +78,9 @@ def conv_transpose(
     stride, dilation = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     more = tuple(output_padding or (0,) * rank)
     function = _function(_TRANSPOSED, rank)
+    if math.prod(stride) > MOST_TIMES or max((*more, *dilation, *map(abs, pads or ()))) > USUAL:
+        spans = zip(x.shape[2:], stride, dilation, kernel, strict=True)
+        check_made("ConvTranspose", (*x.shape[:2], *((n - 1) * s + d * (k - 1) + 1 for n, s, d, k in spans)), x, w)
     if output_shape is None and not auto_pad.startswith("SAME"):
         before, after = explicit_pads(pads, rank, auto_pad)
         if before == after and all(m < max(s, d) for m, s, d in zip(more, stride, dilation, strict=True)):
@@ -143,6 +149,7 @@ def col2im(
     Shapes:  x (B, C · block, L) -> (B, C, *image_shape)
     """
     image, block = [tuple(int(n) for n in each.tolist()) for each in (image_shape, block_shape)]
+    check_made("Col2Im", (*x.shape[:2], *image), x)
     rank = len(image)
     stride, dilation = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
     before, after = explicit_pads(pads, rank, "NOTSET")

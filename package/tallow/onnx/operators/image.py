@@ -17,7 +17,8 @@ import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError
 from tallow.io.images import decoded
-from tallow.onnx.operators.registry import Ints, ints, operator
+from tallow.onnx.operators.bounds import check_made
+from tallow.onnx.operators.registry import Ints, State, ints, operator
 
 MOST_CELLS = 1 << 20  # of all regions of MaxRoiPool
 _GRID_MODES = {"linear": "bilinear", "cubic": "bicubic", "bilinear": "bilinear", "bicubic": "bicubic"}
@@ -34,6 +35,7 @@ def grid_sample(
 @operator("AffineGrid", since=20)
 def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
     """Return the points at which GridSample applies an affine map."""
+    check_made("AffineGrid", ints(size), theta)
     return F.affine_grid(theta, ints(size), bool(align_corners))
 
 
@@ -42,8 +44,8 @@ def non_max_suppression(
     boxes: Tensor,
     scores: Tensor,
     max_output_boxes_per_class: Tensor | None = None,
-    iou_threshold: Tensor | None = None,
-    score_threshold: Tensor | None = None,
+    iou_threshold: State | None = None,
+    score_threshold: State | None = None,
     *,
     center_point_box: int = 0,
 ) -> Tensor:
@@ -109,7 +111,8 @@ def roi_align(
     Source:  He et al. 2017, arXiv:1703.06870
     """
     half = 0.5 if coordinate_transformation_mode in (None, "half_pixel") else 0.0
-    regions = rois.to(tl.float64).numpy() * spatial_scale - half
+    regions = rois.detach().cpu().to(tl.float64).numpy() * spatial_scale - half
+    check_made("RoiAlign", (len(rois), x.shape[1], output_height, output_width), x, rois)
     pooled = []
     for region, image in zip(regions, batch_indices.tolist(), strict=True):
         x1, y1, x2, y2 = region
@@ -118,9 +121,10 @@ def roi_align(
             height, width = max(height, 1.0), max(width, 1.0)
         rows = sampling_ratio or max(int(np.ceil(height / output_height)), 1)
         columns = sampling_ratio or max(int(np.ceil(width / output_width)), 1)
+        shape = (x.shape[1], output_height, rows, output_width, columns)
+        check_made("RoiAlign", shape, x)
         y = y1 + (np.arange(output_height * rows) + 0.5) * height / (output_height * rows)
         z = x1 + (np.arange(output_width * columns) + 0.5) * width / (output_width * columns)
-        shape = (x.shape[1], output_height, rows, output_width, columns)
         pooled.append(_pooled_samples(x[int(image)], y, z, mode, shape))
     return tl.stack(pooled) if pooled else x.new_zeros((0, x.shape[1], output_height, output_width))
 

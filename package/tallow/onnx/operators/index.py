@@ -5,6 +5,7 @@ Source:  https://onnx.ai/onnx/operators, opset 26
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 import tallow as tl
 from tallow import Tensor
 from tallow.errors import ArgumentError
+from tallow.onnx.operators.bounds import check_made
 from tallow.onnx.operators.element_types import dtype_of
 from tallow.onnx.operators.registry import Ints, ints, operator
 from tallow.ops.dims import normalize_dim
@@ -122,6 +124,7 @@ def tensor_scatter(
 def one_hot(indices: Tensor, depth: Ints, values: Tensor, *, axis: int = -1) -> Tensor:
     """Return `values[1]` where the new dim equals the index, and `values[0]` elsewhere and for indices out of range."""
     length = int(depth.reshape(-1)[0].item()) if isinstance(depth, Tensor) else depth[0]
+    check_made("OneHot", (*indices.shape, length), indices)
     axis = axis % (indices.dim() + 1)
     index = indices.to(tl.int64).unsqueeze(axis)
     index = tl.where(index < 0, index + length, index)
@@ -185,12 +188,17 @@ def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
 @operator("Range", since=11, whole=True, folds=False)
 def arange(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
     """Return start, start + delta, ... below `limit`."""
-    return tl.arange(start.item(), limit.item(), delta.item(), dtype=start.dtype)
+    first, last, step = start.item(), limit.item(), delta.item()
+    if step and math.isfinite(count := (last - first) / step):
+        check_made("Range", (math.ceil(count),))
+    return tl.arange(first, last, step, dtype=start.dtype)
 
 
 @operator("ConstantOfShape", since=9, whole=True)
 def constant_of_shape(shape: Ints, *, value: Tensor | None = None) -> Tensor:
     """Fill a tensor with one value, by default the float 0."""
+    sizes = ints(shape)
+    check_made("ConstantOfShape", sizes)
     if value is None:
-        return tl.zeros(ints(shape))
-    return tl.full(ints(shape), value.item(), dtype=value.dtype)
+        return tl.zeros(sizes)
+    return tl.full(sizes, value.item(), dtype=value.dtype)

@@ -16,14 +16,17 @@ import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.core.whole_calls import recorded_whole
 from tallow.errors import ArgumentError, ShapeError
+from tallow.onnx.operators.element_types import range_of
 from tallow.onnx.operators.pooling import average_pool
 from tallow.onnx.operators.quantization import (
     dequantize_linear,
     dynamic_quantize_linear,
     matmul_integer,
     quantize_linear,
+    shifted,
     spread,
 )
+from tallow.onnx.operators.registry import State
 from tallow.onnx.operators.registry import operator as any_operator
 
 operator = partial(any_operator, domain="com.microsoft")
@@ -70,7 +73,7 @@ def block_weights(
 def matmul_nbits(
     a: Tensor,
     b: Tensor,
-    scales: Tensor,
+    scales: State,
     zero_points: Tensor | None = None,
     g_idx: Tensor | None = None,
     bias: Tensor | None = None,
@@ -96,7 +99,7 @@ def matmul_nbits(
 def gather_block_quantized(
     data: Tensor,
     indices: Tensor,
-    scales: Tensor,
+    scales: State,
     zero_points: Tensor | None = None,
     *,
     bits: int = 4,
@@ -131,8 +134,8 @@ def gather_block_quantized(
 def matmul_integer_to_float(
     a: Tensor,
     b: Tensor,
-    a_scale: Tensor,
-    b_scale: Tensor,
+    a_scale: State,
+    b_scale: State,
     a_zero_point: Tensor | None = None,
     b_zero_point: Tensor | None = None,
     bias: Tensor | None = None,
@@ -145,7 +148,7 @@ def matmul_integer_to_float(
 
 @operator("DynamicQuantizeMatMul", since=1, whole=True)
 def dynamic_quantize_matmul(
-    a: Tensor, b: Tensor, b_scale: Tensor, b_zero_point: Tensor | None = None, bias: Tensor | None = None
+    a: Tensor, b: Tensor, b_scale: State, b_zero_point: Tensor | None = None, bias: Tensor | None = None
 ) -> Tensor:
     """Quantize `a` by its range, and multiply by a quantized matrix."""
     numbers, scale, zero_point = dynamic_quantize_linear(a)
@@ -155,13 +158,13 @@ def dynamic_quantize_matmul(
 @operator("QGemm", since=1, whole=True)
 def qgemm(
     a: Tensor,
-    a_scale: Tensor,
+    a_scale: State,
     a_zero_point: Tensor,
     b: Tensor,
-    b_scale: Tensor,
+    b_scale: State,
     b_zero_point: Tensor,
     c: Tensor | None = None,
-    y_scale: Tensor | None = None,
+    y_scale: State | None = None,
     y_zero_point: Tensor | None = None,
     *,
     alpha: float = 1.0,
@@ -186,27 +189,45 @@ def _on_floats(
     return quantize_linear(function(*values), y_scale, y_zero_point)
 
 
+def _number(zero_point: Tensor | None) -> Any:
+    return 0.0 if zero_point is None else zero_point.to(tl.float32)
+
+
+def _in_codes(numbers: Tensor, like: Tensor) -> Tensor:
+    """Return numbers, rounded, in the dtype of codes."""
+    return tl.clamp(tl.round(numbers), *range_of(like.dtype)).to(like.dtype)
+
+
+def _multiplied_and_added(codes: Tensor, factor: Tensor, terms: Tensor) -> Tensor:
+    """Return codes · factor + terms in float32, rounded once."""
+    return (codes.to(tl.float64) * factor.to(tl.float64) + terms.to(tl.float64)).to(tl.float32)
+
+
 @operator("QLinearAdd", since=1, whole=True)
 def qlinear_add(
-    a: Tensor, a_scale: Tensor, a_zero: Tensor | None, b: Tensor, b_scale: Tensor, b_zero: Tensor | None,
-    y_scale: Tensor, y_zero: Tensor | None = None,
+    a: Tensor, a_scale: State, a_zero: Tensor | None, b: Tensor, b_scale: State, b_zero: Tensor | None,
+    y_scale: State, y_zero: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Add quantized tensors."""
-    return _on_floats(tl.add, (a, a_scale, a_zero, b, b_scale, b_zero), y_scale, y_zero)
+    """Add quantized tensors; halves between two codes go where onnxruntime's sums in float32 bring them."""
+    a_factor, b_factor = a_scale / y_scale, b_scale / y_scale
+    shift = _number(y_zero) - (a_factor * _number(a_zero) + b_factor * _number(b_zero))
+    sums = _multiplied_and_added(a, a_factor, _multiplied_and_added(b, b_factor, shift))
+    return _in_codes(sums, a if y_zero is None else y_zero)
 
 
 @operator("QLinearMul", since=1, whole=True)
 def qlinear_mul(
-    a: Tensor, a_scale: Tensor, a_zero: Tensor | None, b: Tensor, b_scale: Tensor, b_zero: Tensor | None,
-    y_scale: Tensor, y_zero: Tensor | None = None,
+    a: Tensor, a_scale: State, a_zero: Tensor | None, b: Tensor, b_scale: State, b_zero: Tensor | None,
+    y_scale: State, y_zero: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Multiply quantized tensors."""
-    return _on_floats(tl.mul, (a, a_scale, a_zero, b, b_scale, b_zero), y_scale, y_zero)
+    """Multiply quantized tensors; halves between two codes go where onnxruntime's products in float32 bring them."""
+    products = (shifted(a, a_zero) * shifted(b, b_zero)).to(tl.float32)
+    return _in_codes(products * (a_scale * b_scale / y_scale) + _number(y_zero), a if y_zero is None else y_zero)
 
 
 @operator("QLinearSigmoid", since=1, whole=True)
 def qlinear_sigmoid(
-    x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None
+    x: Tensor, x_scale: State, x_zero: Tensor | None, y_scale: State, y_zero: Tensor | None = None
 ) -> Tensor:
     """Return the sigmoid of a quantized tensor."""
     return _on_floats(tl.sigmoid, (x, x_scale, x_zero), y_scale, y_zero)
@@ -214,7 +235,7 @@ def qlinear_sigmoid(
 
 @operator("QLinearLeakyRelu", since=1, whole=True)
 def qlinear_leaky_relu(
-    x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None, *,
+    x: Tensor, x_scale: State, x_zero: Tensor | None, y_scale: State, y_zero: Tensor | None = None, *,
     alpha: float = 0.01,
 ) -> Tensor:  # fmt: skip
     """Multiply what is below zero by `alpha`."""
@@ -223,7 +244,7 @@ def qlinear_leaky_relu(
 
 @operator("QLinearSoftmax", since=1, whole=True)
 def qlinear_softmax(
-    x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None, *,
+    x: Tensor, x_scale: State, x_zero: Tensor | None, y_scale: State, y_zero: Tensor | None = None, *,
     axis: int = -1, opset: int,
 ) -> Tensor:  # fmt: skip
     """Return the softmax of a quantized tensor, as Softmax of an opset."""
@@ -237,14 +258,14 @@ def qlinear_softmax(
 
 
 @operator("QLinearConcat", since=1, whole=True)
-def qlinear_concat(y_scale: Tensor, y_zero: Tensor, *operands: Tensor, axis: int) -> Tensor:
+def qlinear_concat(y_scale: State, y_zero: Tensor, *operands: Tensor, axis: int) -> Tensor:
     """Concatenate quantized tensors."""
     return _on_floats(lambda *values: tl.cat(values, axis), operands, y_scale, y_zero)
 
 
 @operator("QLinearGlobalAveragePool", since=1, whole=True)
 def qlinear_global_average_pool(
-    x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None, *,
+    x: Tensor, x_scale: State, x_zero: Tensor | None, y_scale: State, y_zero: Tensor | None = None, *,
     channels_last: int = 0,
 ) -> Tensor:  # fmt: skip
     """Return the mean of each channel of a quantized tensor."""
@@ -255,9 +276,9 @@ def qlinear_global_average_pool(
 @operator("QLinearAveragePool", since=1, whole=True)
 def qlinear_average_pool(
     x: Tensor,
-    x_scale: Tensor,
+    x_scale: State,
     x_zero: Tensor | None,
-    y_scale: Tensor,
+    y_scale: State,
     y_zero: Tensor | None = None,
     *,
     auto_pad: str = "NOTSET",

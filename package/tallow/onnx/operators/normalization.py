@@ -13,7 +13,7 @@ import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.onnx.operators.pooling import joined
-from tallow.onnx.operators.registry import operator
+from tallow.onnx.operators.registry import State, operator
 from tallow.ops.dims import normalize_dim
 
 WIDE = 64  # channels of a window of LRN
@@ -24,8 +24,8 @@ def batch_normalization(
     x: Tensor,
     scale: Tensor,
     bias: Tensor,
-    mean: Tensor,
-    var: Tensor,
+    mean: State,
+    var: State,
     *,
     epsilon: float = 1e-5,
     momentum: float = 0.9,
@@ -49,8 +49,8 @@ def batch_normalization_in_inference(
     x: Tensor,
     scale: Tensor,
     bias: Tensor,
-    mean: Tensor,
-    var: Tensor,
+    mean: State,
+    var: State,
     *,
     epsilon: float = 1e-5,
     momentum: float = 0.9,
@@ -122,7 +122,9 @@ def group_normalization_by_group(
 
 @operator("LRN", since=1)
 def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
-    """Divide by a power of the mean square of `size` neighbouring channels."""
+    """Divide by a power of the mean square of `size` neighbouring channels; halves are squared in float32."""
+    if x.dtype.is_floating_point and x.dtype.itemsize < 4:
+        return lrn(x.float(), size=size, alpha=alpha, beta=beta, bias=bias).to(x.dtype)
     if size > WIDE:
         return _wide_lrn(x, size, alpha, beta, bias)
     # F.local_response_norm has one channel more before than after for even sizes, as ONNX has one more after.

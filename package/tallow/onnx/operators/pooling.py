@@ -16,6 +16,7 @@ import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError, ShapeError
+from tallow.onnx.operators.bounds import check_made
 from tallow.onnx.operators.registry import operator
 from tallow.onnx.operators.windows import explicit_pads, last_dim_first, same_pads
 
@@ -23,7 +24,6 @@ _MAX: dict[int, Callable[..., Any]] = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.ma
 _AVERAGE: dict[int, Callable[..., Tensor]] = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
 
 LARGE = 1 << 12  # elements of a window
-FEW, MOST_TIMES = 1 << 24, 64  # elements that may be made of all of x, and of each of its elements, whichever is more
 MOST_COMPARED = 1 << 36
 
 
@@ -133,15 +133,8 @@ def _windows(
         beyond.append(max(steps * s - free, 0))
     windows = Windows(kernel, stride, dilation, before, after, tuple(beyond))
     padded = [n + b + a + e for n, b, a, e in zip(sizes, before, after, beyond, strict=True)]
-    _check_made("pooling: pads make", (*x.shape[:2], *padded), x)
+    check_made("pooling", (*x.shape[:2], *padded), x)
     return windows
-
-
-def _check_made(what: str, shape: Sequence[int], x: Tensor) -> None:
-    """Raise ShapeError if the elements that a file asks for are many more than those of x."""
-    most = max(FEW, MOST_TIMES * x.numel())
-    if math.prod(shape) > most:
-        raise ShapeError(f"{what} {tuple(shape)} of an x of shape {tuple(x.shape)}; at most {most} elements are made")
 
 
 @operator("MaxPool", since=1, whole=True)
@@ -290,7 +283,7 @@ def max_unpool(
     shape = (*x.shape[:2], *usual)
     wanted = shape if output_shape is None else tuple(int(n) for n in output_shape.tolist())
     for each in (shape, wanted):
-        _check_made("MaxUnpool: a result of shape", each, x)
+        check_made("MaxUnpool", each, x)
     flat = tl.zeros(math.prod(shape), dtype=x.dtype).scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(shape)
     amounts = [each for have, want in reversed(list(zip(shape, wanted, strict=True))) for each in (0, want - have)]
     return F.pad(flat, amounts)

@@ -15,7 +15,7 @@ from tallow import Tensor, dtypes
 from tallow.onnx.operators.casting import cast
 from tallow.onnx.operators.convolution import conv
 from tallow.onnx.operators.element_types import BITS, dtype_of, element_type_of, range_of
-from tallow.onnx.operators.registry import operator
+from tallow.onnx.operators.registry import State, operator
 
 UINT8 = 2  # the element type of results that nothing else determines
 EXACT_TERMS = 258  # · 255 · 255 < 2^24
@@ -37,7 +37,7 @@ def spread(values: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
 @operator("QuantizeLinear", since=10, whole=True)
 def quantize_linear(
     x: Tensor,
-    y_scale: Tensor,
+    y_scale: State,
     y_zero_point: Tensor | None = None,
     *,
     axis: int = 1,
@@ -71,7 +71,7 @@ def quantize_linear(
 @operator("DequantizeLinear", since=10, whole=True)
 def dequantize_linear(
     x: Tensor,
-    x_scale: Tensor,
+    x_scale: State,
     x_zero_point: Tensor | None = None,
     *,
     axis: int = 1,
@@ -141,12 +141,12 @@ def matmul_integer(
 @operator("QLinearMatMul", since=10, whole=True)
 def qlinear_matmul(
     a: Tensor,
-    a_scale: Tensor,
+    a_scale: State,
     a_zero_point: Tensor,
     b: Tensor,
-    b_scale: Tensor,
+    b_scale: State,
     b_zero_point: Tensor,
-    y_scale: Tensor,
+    y_scale: State,
     y_zero_point: Tensor,
 ) -> Tensor:
     """Return the product of quantized matrices, quantized."""
@@ -187,12 +187,12 @@ def conv_integer(
 @operator("QLinearConv", since=10, whole=True)
 def qlinear_conv(
     x: Tensor,
-    x_scale: Tensor,
+    x_scale: State,
     x_zero_point: Tensor,
     w: Tensor,
-    w_scale: Tensor,
+    w_scale: State,
     w_zero_point: Tensor,
-    y_scale: Tensor,
+    y_scale: State,
     y_zero_point: Tensor,
     b: Tensor | None = None,
     *,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import tallow as tl
 from tallow import Tensor
+from tallow.onnx.operators.bounds import check_made
 from tallow.onnx.operators.element_types import dtype_of
 from tallow.onnx.operators.registry import operator
 
@@ -26,6 +27,7 @@ def random_normal(
     *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Sequence[int]
 ) -> Tensor:
     """Draw from a normal distribution."""
+    check_made("RandomNormal", shape)
     return (tl.randn(tuple(shape), generator=generator_of(seed)) * scale + mean).to(dtype_of(dtype))
 
 
@@ -34,6 +36,7 @@ def random_uniform(
     *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Sequence[int]
 ) -> Tensor:
     """Draw evenly from [low, high)."""
+    check_made("RandomUniform", shape)
     return (tl.rand(tuple(shape), generator=generator_of(seed)) * (high - low) + low).to(dtype_of(dtype))
 
 
@@ -68,5 +71,6 @@ def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float 
 
     Shapes:  (B, classes) -> (B, sample_size)
     """
+    check_made("Multinomial", (len(x), sample_size), x)
     drawn = tl.multinomial(tl.softmax(x, -1), sample_size, replacement=True, generator=generator_of(seed))
     return drawn.to(dtype_of(dtype))

@@ -15,6 +15,8 @@ INTS = "whole numbers"
 # The annotation of an operand that must be known to build the graph: a tuple of Python ints where it is known when the
 # file is loaded, otherwise an int64 Tensor. `ints` reads both.
 Ints = Annotated[tuple[int, ...] | Tensor, INTS]
+# The annotation of an operand that is no weight, though it holds floats: statistics, scales of codes, sizes.
+State = Annotated[Tensor, "state"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Operator:
         operands: the names of the operands.
         required: the operands that must be there: they have no default, and their annotation does not allow None.
         ints: the names of the operands annotated `Ints`.
+        states: the names of the operands annotated `State`, which are not trained.
         variadic: whether any number of operands may follow.
         attributes: the names of the attributes.
         required_attributes: those without a default.
@@ -49,6 +52,7 @@ class Operator:
     operands: tuple[str, ...]
     required: frozenset[str]
     ints: frozenset[str]
+    states: frozenset[str]
     variadic: bool
     attributes: frozenset[str]
     required_attributes: frozenset[str]
@@ -59,6 +63,7 @@ class Operator:
     folds: bool
 
 
+INTS_NAME, STATE_NAME = "Ints", "State"
 GIVEN = ("outputs", "max_trips", "narrow_type")  # keywords that are no attributes
 
 _TABLE: dict[tuple[str, str], list[Operator]] = {}
@@ -92,7 +97,8 @@ def operator(
             whole,
             tuple(p.name for p in operands),
             frozenset(p.name for p in operands if p.default is p.empty and "None" not in str(p.annotation)),
-            frozenset(p.name for p in operands if _is_ints(p.annotation)),
+            frozenset(p.name for p in operands if _is(INTS_NAME, p.annotation)),
+            frozenset(p.name for p in operands if _is(STATE_NAME, p.annotation)),
             any(p.kind is p.VAR_POSITIONAL for p in parameters),
             frozenset(p.name for p in keywords),
             frozenset(p.name for p in keywords if p.default is p.empty),
@@ -108,9 +114,9 @@ def operator(
     return file
 
 
-def _is_ints(annotation: Any) -> bool:
-    """Return whether an annotation is `Ints`, or `Ints | None`; modules here postpone annotations, so it is text."""
-    return "Ints" in str(annotation).replace("|", " ").split()
+def _is(name: str, annotation: Any) -> bool:
+    """Return whether an annotation is a name, or `name | None`; modules here postpone annotations, so it is text."""
+    return name in str(annotation).replace("|", " ").split()
 
 
 def find_operator(domain: str, name: str, opset: int) -> Operator | None:

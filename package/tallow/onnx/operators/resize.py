@@ -15,7 +15,8 @@ import numpy as np
 from tallow import Tensor, int64
 from tallow.core.apply import apply
 from tallow.errors import ArgumentError
-from tallow.onnx.operators.registry import operator
+from tallow.onnx.operators.bounds import check_made
+from tallow.onnx.operators.registry import State, operator
 from tallow.ops.dims import normalize_dim
 from tallow.ops.interpolation import cubic_filter, resample, triangle_filter
 from tallow.ops.resampling import Taps
@@ -127,8 +128,8 @@ def _axes(
 @operator("Resize", since=11, whole=True, folds=False)
 def resize(
     x: Tensor,
-    roi: Tensor | None = None,
-    scales: Tensor | None = None,
+    roi: State | None = None,
+    scales: State | None = None,
     sizes: Tensor | None = None,
     *,
     antialias: int = 0,
@@ -149,8 +150,10 @@ def resize(
         extrapolation_value: outside the image, with "tf_crop_and_resize".
     """
     named = tuple(range(x.dim())) if axes is None else tuple(axes)
+    resized = _axes(x, scales, sizes, roi, named, keep_aspect_ratio_policy)
+    check_made("Resize", [resized[dim].out if dim in resized else size for dim, size in enumerate(x.shape)], x)
     y = x
-    for dim, axis in _axes(x, scales, sizes, roi, named, keep_aspect_ratio_policy).items():
+    for dim, axis in resized.items():
         cropped = coordinate_transformation_mode == "tf_crop_and_resize"
         if axis.size == axis.out and axis.scale == 1 and not cropped:
             continue
@@ -165,13 +168,13 @@ def resize(
 
 
 @operator("Resize", since=10, until=10, whole=True, folds=False)
-def resize_10(x: Tensor, scales: Tensor, *, mode: str = "nearest") -> Tensor:
+def resize_10(x: Tensor, scales: State, *, mode: str = "nearest") -> Tensor:
     """Resize by `scales`, from the corner on."""
     return resize(x, None, scales, mode=mode, coordinate_transformation_mode="asymmetric", nearest_mode="floor")
 
 
 @operator("Upsample", since=9, whole=True, folds=False)
-def upsample(x: Tensor, scales: Tensor, *, mode: str = "nearest") -> Tensor:
+def upsample(x: Tensor, scales: State, *, mode: str = "nearest") -> Tensor:
     """Resize by `scales`, from the corner on."""
     return resize_10(x, scales, mode=mode)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import tallow as tl
 import tallow.nn.functional as F
 from tallow import Tensor
 from tallow.errors import ArgumentError, DimensionError, ShapeError
+from tallow.onnx.operators.bounds import check_made, check_padded
 from tallow.onnx.operators.registry import Ints, ints, operator
 from tallow.onnx.operators.windows import last_dim_first
 from tallow.onnx.tensors import MAX_DIMENSIONS
@@ -38,6 +40,8 @@ def reshape(data: Tensor, shape: Ints, *, allowzero: int = 0) -> Tensor:
     """Reshape; a 0 keeps the size of its dim, unless `allowzero`."""
     dims = ints(shape)
     if not allowzero and 0 in dims:
+        if any(not dim for dim in dims[data.dim() :]):
+            raise ShapeError(f"Reshape: a 0 in {dims!s:.80} for {data.dim()} dims", hint="it keeps the size of its dim")
         dims = tuple(dim if dim else data.shape[axis] for axis, dim in enumerate(dims))
     return tl.reshape(data, dims)
 
@@ -110,13 +114,19 @@ def _unsqueeze(data: Tensor, axes: Sequence[int]) -> Tensor:
 @operator("Expand", since=8, whole=True)
 def expand(data: Tensor, shape: Ints) -> Tensor:
     """Broadcast to `shape`, whose ones keep the sizes of `data`."""
-    return tl.broadcast_to(data, tl.broadcast_shapes(tuple(data.shape), ints(shape)))
+    whole = tl.broadcast_shapes(tuple(data.shape), ints(shape))
+    check_made("Expand", whole, data)  # what reads it makes as many
+    return tl.broadcast_to(data, whole)
 
 
-@operator("Tile", since=6)
+@operator("Tile", since=6, whole=True)
 def tile(data: Tensor, repeats: Ints) -> Tensor:
     """Repeat along each dim."""
-    return tl.tile(data, ints(repeats))
+    times = ints(repeats)
+    if len(times) != data.dim():
+        raise ShapeError(f"Tile: {len(times)} repeats for {data.dim()} dims", hint="one for each dim")
+    check_made("Tile", map(mul, data.shape, times), data)
+    return tl.tile(data, times)
 
 
 @operator("Concat", since=4)
@@ -225,6 +235,7 @@ def pad_dims(data: Tensor, before: Sequence[int], after: Sequence[int], mode: st
     """Pad each dim by `before` and `after` elements; negative numbers crop."""
     if mode not in _PAD_MODES:
         raise ArgumentError(f"Pad: mode={mode!r}", hint=f"use one of {', '.join(map(repr, _PAD_MODES))}")
+    check_padded("Pad", data, before, after)
     if mode == "constant":
         return F.pad(data, last_dim_first(before, after), value=value)
     for axis, (first, last) in enumerate(zip(before, after, strict=True)):

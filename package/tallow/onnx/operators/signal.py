@@ -12,29 +12,34 @@ import numpy as np
 import tallow as tl
 from tallow import Tensor
 from tallow.errors import ShapeError
+from tallow.onnx.operators.bounds import check_made
 from tallow.onnx.operators.element_types import dtype_of
 from tallow.onnx.operators.registry import Ints, ints, operator
 from tallow.ops.dims import normalize_dim
 
 
+def _length(size: Tensor) -> int:
+    length = int(size.item())
+    check_made("a window", (length,))
+    return length
+
+
 @operator("HannWindow", since=17, whole=True, folds=False)
 def hann_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     """Return a Hann window."""
-    return tl.hann_window(int(size.item()), bool(periodic)).to(dtype_of(output_datatype))
+    return tl.hann_window(_length(size), bool(periodic)).to(dtype_of(output_datatype))
 
 
 @operator("HammingWindow", since=17, whole=True, folds=False)
 def hamming_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     """Return a Hamming window, with 25 / 46 at its middle."""
-    return tl.hamming_window(int(size.item()), bool(periodic), alpha=25 / 46, beta=21 / 46).to(
-        dtype_of(output_datatype)
-    )
+    return tl.hamming_window(_length(size), bool(periodic), alpha=25 / 46, beta=21 / 46).to(dtype_of(output_datatype))
 
 
 @operator("BlackmanWindow", since=17, whole=True, folds=False)
 def blackman_window(size: Tensor, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     """Return a Blackman window."""
-    return tl.blackman_window(int(size.item()), bool(periodic)).to(dtype_of(output_datatype))
+    return tl.blackman_window(_length(size), bool(periodic)).to(dtype_of(output_datatype))
 
 
 def _as_complex(x: Tensor) -> Tensor:
@@ -55,6 +60,8 @@ def dft(
     along = ints(axis)[0] if axis is not None else -2
     along = normalize_dim(along, x.dim(), "DFT")
     length = ints(dft_length)[0] if dft_length is not None else None
+    if length is not None:
+        check_made("DFT", (*x.shape[:along], length, *x.shape[along + 1 :]), x)
     values = _as_complex(x)
     if onesided and inverse:
         return tl.fft.irfft(values, length, along).unsqueeze(-1)
@@ -87,7 +94,9 @@ def stft(
     length = ints(frame_length)[0] if frame_length is not None else window.shape[0] if window is not None else 0
     if length <= 0:
         raise ShapeError("STFT: the length of frames is not known", hint="pass frame_length or window")
-    frames = _as_complex(signal).unfold(1, length, ints(frame_step)[0])
+    step = ints(frame_step)[0]
+    check_made("STFT", (len(signal), (signal.shape[1] - length) // step + 1 if step > 0 else 0, length), signal)
+    frames = _as_complex(signal).unfold(1, length, step)
     if window is not None:
         frames = frames * window
     spectra = tl.fft.rfft(frames) if onesided and not frames.is_complex() else tl.fft.fft(frames)
@@ -109,6 +118,7 @@ def mel_weight_matrix(
     Shapes:  -> (dft_length // 2 + 1, num_mel_bins)
     """
     bins, length, rate = (int(each.item()) for each in (num_mel_bins, dft_length, sample_rate))
+    check_made("MelWeightMatrix", (length // 2 + 1, bins))
     low, high = (2595 * np.log10(1 + float(each.item()) / 700) for each in (lower_edge_hertz, upper_edge_hertz))
     mels = low + np.arange(bins + 2) * (high - low) / (bins + 2)
     edges = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(np.int64)

@@ -78,3 +78,12 @@ def test_more_dims_than_numpy_broadcasts() -> None:
     model = loaded([call("Expand", "x s", "y")], [typed("x", 1), typed("s", 60, dtype=tl.int64)], {})
     with pytest.raises(TallowError, match="'y', Expand"):
         model(tl.ones(1), tl.ones(60, dtype=tl.int64))
+
+
+@pytest.mark.parametrize("starts", [[0, 0], [0, HUGE]])
+def test_skips_and_starts_of_n_grams_end_with_the_text(starts: list[int]) -> None:
+    numbers = {"max_gram_length": 2, "min_gram_length": 2, "max_skip_count": HUGE, "mode": "TF"}
+    node = call("TfIdfVectorizer", "x", "y", ngram_counts=starts, ngram_indexes=[0], pool_int64s=[5, 6], **numbers)
+    model = loaded([node], [typed("x", 4, dtype=tl.int64)], {})
+    found = model(tl.tensor([5, 6, 6, 6])).tolist()  # the pair with 0, 1 and 2 elements between
+    assert found == ([3.0] if starts == [0, 0] else [0.0])

@@ -14,6 +14,7 @@ import numpy as np
 import tallow as tl
 from tallow import Tensor
 from tallow.errors import ArgumentError, ShapeError
+from tallow.onnx.operators.bounds import check_made
 from tallow.onnx.operators.registry import operator
 
 Strings = np.ndarray[Any, np.dtype[np.object_]]
@@ -111,6 +112,7 @@ def tf_idf_vectorizer(
     rows = x if isinstance(x, np.ndarray) else x.numpy()
     known = _grams(list(pool_strings or pool_int64s), ngram_counts, min_gram_length, max_gram_length)
     width = max(ngram_indexes, default=-1) + 1
+    check_made("TfIdfVectorizer", (len(np.atleast_2d(rows)), width))
     counts = [_counts(row.tolist(), known, ngram_indexes, width, max_skip_count) for row in np.atleast_2d(rows)]
     result = np.array(counts, np.float32).reshape(-1, width)
     factors = np.zeros(width, np.float32)
@@ -124,8 +126,8 @@ def _grams(pool: list[Any], starts: Sequence[int], least: int, most: int) -> dic
     """Return n-gram -> its number in the pool, of the lengths that count."""
     grams, number = {}, 0
     for n, start in enumerate(starts, 1):
-        end = starts[n] if n < len(starts) else len(pool)
-        for at in range(start, end - n + 1, n):
+        end = min(starts[n], len(pool)) if n < len(starts) else len(pool)
+        for at in range(max(start, 0), end - n + 1, n):
             if least <= n <= most:
                 grams[tuple(pool[at : at + n])] = number
             number += 1
@@ -134,11 +136,11 @@ def _grams(pool: list[Any], starts: Sequence[int], least: int, most: int) -> dic
 
 def _counts(
     row: list[Any], known: dict[tuple[Any, ...], int], outputs: Sequence[int], width: int, skips: int
-) -> list[int]:
-    counts = [0] * width
+) -> np.ndarray[Any, Any]:
+    counts = np.zeros(width, np.float32)
     lengths = {len(gram) for gram in known}
     for n in lengths:
-        for step in range(1, (skips if n > 1 else 0) + 2):
+        for step in range(1, (min(skips, len(row)) if n > 1 else 0) + 2):
             for at in range(len(row) - (n - 1) * step):
                 number = known.get(tuple(row[at : at + (n - 1) * step + 1 : step]))
                 if number is not None:

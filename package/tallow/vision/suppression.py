@@ -52,7 +52,7 @@ def batched_nms(boxes: Any, scores: Any, labels: Any, iou_threshold: float) -> I
     boxes, scores, labels = floating(boxes), np.asarray(scores), np.asarray(labels)
     if labels.shape != (len(boxes),):
         raise ShapeError(f"labels {labels.shape} of boxes {boxes.shape}; expected one for each box")
-    groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    groups = [np.flatnonzero(labels == label) for label in sorted(set(labels.tolist()))]  # np.unique imports numpy.ma
     kept = [own[nms(boxes[own], scores[own], iou_threshold)] for own in groups]
     indices = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
     return indices[np.argsort(-scores[indices], kind="stable")]

@@ -33,7 +33,7 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
 
     parts = ("tokenizer", "feature_extractor")
 
-    def __new__(cls, model: Any, *args: Any, **arguments: Any) -> Self:
+    def __new__(cls, model: Any, *_args: Any, **_arguments: Any) -> Self:
         """Make an object of the class for the model; of that and a class that a program wrote."""
         name = (getattr(model.config, "architectures", None) or [type(model).__name__])[0]
         for end, place in READERS.items():

@@ -102,7 +102,7 @@ CORE = (
 ABOVE = (
     *("tallow.models", "tallow.models.parallel", "tallow.models.built_in.spoken", "tallow.models.built_in.stories"),
     *("tallow.models.whisper", "tallow.generation", "tallow.generation.constrain", "tallow.generation.tools"),
-    *("tallow.peft", "tallow.training", "tallow.serving", "tallow.text", "tallow.audio"),
+    *("tallow.peft", "tallow.training", "tallow.serving", "tallow.text", "tallow.audio", "tallow.vision"),
     *("tallow.hub", "tallow.io", "tallow.kernels", "tallow.compat", "tallow.compat.symbols", "tallow.errors"),
 )
 KERAS = (

@@ -1,4 +1,4 @@
-"""Which cell of the detector answers for which thing of a scene.
+"""Choice of the cells of the detector that answer for the things of a scene.
 
 Letters: A cells of all scales, N things, M cells that answer for one.
 

@@ -59,7 +59,7 @@ class SceneConfig:
 
 
 class Heads(NamedTuple):
-    """What the detector says of each cell.
+    """The answers of the detector for each cell.
 
     Shapes:  kinds (B, A, K), logits of a softmax; presence (B, A), the logit that a thing is there; distances
              (B, A, 4), from the centre of a cell to left, top, right, bottom, in pixels; coefficients (B, A, P);

@@ -56,7 +56,7 @@ ELSEWHERE = {
     *(family + head for family, heads in models.PAIR_HEADS.items() for head in heads),
     *("MT5EncoderModel", "UMT5EncoderModel", "WhisperForAudioClassification"),
     *(family + head for family, heads in models.SPEECH_HEADS.items() for head in heads),
-    "VitsModel",
+    *("VitsModel", "BartForCausalLM"),
     "BertForNextSentencePrediction",
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
     *("RobertaForCausalLM", "XLMRobertaForCausalLM", "CamembertForCausalLM"),

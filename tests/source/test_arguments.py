@@ -269,9 +269,6 @@ UNUSED: dict[str, dict[str, str]] = {
         "compat.torch.utils.hooks.warn_if_has_hooks": "tensor",
         "compat.torch.utils.rename_privateuse1_backend": "backend_name",
     },
-    "read by __init__, which gets them too": {
-        "transformers.pipelines.speech_recognition.AutomaticSpeechRecognitionPipeline.__new__": "args arguments",
-    },
     "one of its jobs is to swallow them": {
         "fx.graph_module.GraphModule.__new__": "args kwargs",
         "jit.ignore": "kwargs",

@@ -116,9 +116,9 @@ def _load_own(cls: Any, config: Any, folder: Path, plan: Plan, model_args: tuple
 
 def _with_prefix(model: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return weights under the names that a program's class has, from a file of the model without a head, or with."""
-    prefix = f"{model.base_model_prefix}." if model.base_model_prefix else ""
-    if not prefix:
+    if not (prefix := getattr(model, "base_model_prefix", "")):  # which classes of programs may lack
         return state
+    prefix += "."
     has, given = (any(name.startswith(prefix) for name in names) for names in (model.state_dict(), state))
     if has and not given:
         own = model.state_dict()

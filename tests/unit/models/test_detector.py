@@ -10,7 +10,7 @@ import pytest
 
 from tallow.errors import ArgumentError, NumericError, ShapeError
 from tallow.models import ObjectDetector
-from tallow.models.vision.detector import Found
+from tallow.models.vision.found import Found
 
 pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ArgumentError, NumericError
-from tallow.models.vision.finders import Finder, Found, load_finder
+from tallow.models.vision.finders import load_finder
+from tallow.models.vision.found import Finder, Found
 from tallow.models.vision.image_processor import Image, is_one, opened
 from tallow.vision.detection import Detection
 

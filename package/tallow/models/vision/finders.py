@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from tallow.io.images import pillow
 from tallow.models import loading
 from tallow.models.auto import model_class
 from tallow.models.vision.detr import DetrForObjectDetection
+from tallow.models.vision.found import Finder, Found
 from tallow.models.vision.image_processor import ImageProcessor
 from tallow.models.vision.postprocessing import Detection as DetrResults
 from tallow.models.vision.yolo import Yolo
@@ -33,35 +34,6 @@ SIDE = 640  # of the longer side of pictures for YOLO
 OVERLAP = 0.7  # of two boxes of a label that both stay
 MOST = 300  # objects of a picture
 CANDIDATES = 30_000  # boxes that are compared
-
-
-class Found(NamedTuple):
-    """The objects of one picture.
-
-    Attributes:
-        labels: indices into the labels of the model.
-        boxes: left, top, right and bottom edges, in pixels of the picture.
-
-    Shapes:  scores (N,), labels (N,), boxes (N, 4), masks (N, Y, X) of bool with the size of the picture, or None
-    """
-
-    scores: npt.NDArray[Any]
-    labels: npt.NDArray[Any]
-    boxes: npt.NDArray[Any]
-    masks: npt.NDArray[np.bool_] | None = None
-
-
-class Finder(Protocol):
-    """A model with what it needs to find objects in pictures.
-
-    Attributes:
-        labels: names of the kinds of objects.
-    """
-
-    labels: tuple[str, ...]
-
-    def find(self, pictures: Sequence[npt.NDArray[np.uint8]], threshold: float) -> list[Found]:
-        """Return the objects of pictures (Y, X, 3) in RGB, of any sizes, with scores above a threshold."""
 
 
 class DetrFinder(Finder):

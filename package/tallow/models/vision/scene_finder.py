@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallow.models.vision.finders import Found
+from tallow.models.vision.found import Found
 from tallow.models.vision.scenes import MASK_STRIDE, SceneDetector
 from tallow.vision import batched_nms, letterbox
 from tallow.vision.letterbox import Letterboxed

@@ -31,6 +31,7 @@ class HarmonyReader:
         self._names = names
         self._held = ""  # not delivered yet: the beginning of a header, or of a mark
         self._kind: type[Text | Reasoning | Arguments] | None = None  # of the message; None within a header
+        self._sought = 0  # where the end of a header may begin
 
     def push(self, text: str) -> list[Piece]:
         """Return what a piece of text adds."""
@@ -38,10 +39,10 @@ class HarmonyReader:
         pieces: list[Piece] = []
         while True:
             if self._kind is None:
-                header, mark, rest = self._held.partition(MESSAGE)
-                if not mark:
+                if (place := self._held.find(MESSAGE, self._sought)) < 0:
+                    self._sought = max(0, len(self._held) - len(MESSAGE) + 1)
                     return pieces
-                self._held = rest
+                header, self._held, self._sought = self._held[:place], self._held[place + len(MESSAGE) :], 0
                 pieces += self._begin(header)
             end = _END.search(self._held)
             place = end.start() if end else _beginning_of_mark(self._held)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -24,7 +24,8 @@ _KEY = re.compile(r"([{,]\s*)([\w.-]+)(\s*:)")
 QUOTES = ('<|"|>', "<escape>")  # special tokens around a string of Gemma
 MOST = 1 << 16  # characters of a list of calls, whose syntax tree takes much more memory
 _TAGS, _BRACES, _NAME = "<function=", "call:", re.compile(r"[\w.-]+(?:\[CALL_ID\]\w*)?\[ARGS\]")
-_STRINGS = {mark: re.compile(rf"{mark}(?:[^{mark}\\]|\\.)*{mark}", re.DOTALL) for mark in "\"'"}
+_ESCAPED = {mark: re.compile(rf"{mark}|\\.", re.DOTALL) for mark in "\"'"}  # the end of a string, or what is none
+_ENDS = _ESCAPED | {mark: re.compile(re.escape(mark)) for mark in QUOTES}
 
 
 def json_value(text: str) -> Any:
@@ -48,23 +49,38 @@ def begins_call(text: str) -> bool:
     return start.startswith(("{", "[{", _TAGS, _BRACES)) or _NAME.match(start) is not None
 
 
-def ends_in_string(text: str) -> bool:
-    """Return whether a call is cut within a string, where marks are part of the string."""
-    start = text.lstrip()
-    if start.startswith(_BRACES):
-        return any(start.count(quote) % 2 for quote in QUOTES)
-    if start.startswith(("{", "[{")) or _NAME.match(start):
-        marks = '"'
-    elif start.startswith("["):
-        marks = "\"'"
-    else:
-        return False
-    place = 0
-    while (first := min((i for mark in marks if (i := start.find(mark, place)) >= 0), default=None)) is not None:
-        if (whole := _STRINGS[start[first]].match(start, first)) is None:
-            return True
-        place = whole.end()
-    return False
+class Strings:
+    """The strings of a call that comes in pieces. It reads each character once.
+
+    Args:
+        text: the beginning of a call, at least up to the first mark in it.
+        place: where the call begins.
+    """
+
+    def __init__(self, text: str, place: int) -> None:
+        start = text[place:].lstrip()
+        marks: Sequence[str] = ()
+        if start.startswith(_BRACES):
+            marks = QUOTES
+        elif start.startswith(("{", "[{")) or _NAME.match(start):
+            marks = '"'
+        elif start.startswith("["):
+            marks = "\"'"
+        self._begins = re.compile("|".join(map(re.escape, marks))) if marks else None
+        self._place = place
+        self._mark = ""  # of the string that the place is in
+
+    def hold(self, text: str, end: int) -> bool:
+        """Return whether a place in a text, no earlier than in calls before, is in a string of it."""
+        while self._begins is not None and self._place < end:
+            found = (_ENDS[self._mark] if self._mark else self._begins).search(text, self._place, end)
+            if found is None:
+                self._place = end
+            else:
+                self._place = found.end()
+                if not found[0].startswith("\\"):
+                    self._mark = "" if self._mark else found[0]
+        return bool(self._mark)
 
 
 def call_by_tags(text: str, tools: Collection[str]) -> tuple[str, dict[str, Any]] | None:

@@ -31,11 +31,11 @@ from tallow.generation.constrain.schema import MAX_CONTAINERS, rules_of
 from tallow.generation.constrain.schema_shapes import checked_size
 from tallow.generation.tool_formats import (
     QUOTES,
+    Strings,
     begins_call,
     call_by_name,
     call_by_tags,
     calls_in_list,
-    ends_in_string,
     json_value,
     may_be_list,
 )
@@ -49,6 +49,8 @@ OPENS = (OPEN, LIST_OPEN, NEXT, "<|tool_call>", "<start_function_call>")
 CLOSES = (CLOSE, LIST_CLOSE, "<tool_call|>", "<end_function_call>")
 MARKS = (*OPENS, *CLOSES, *QUOTES, "[ARGS]", "[CALL_ID]")  # special tokens of some models
 _ENDS = re.compile("|".join(map(re.escape, (*CLOSES, NEXT))))
+LONGEST_END = max(map(len, (*CLOSES, NEXT)))
+MOST_TRIES = 8  # to read all that is left at the end of a text as one call: each takes as long as the text is
 ARGUMENTS, PARAMETERS = "arguments", "parameters"
 ALONE = '{"name": "'  # how a call without tags begins
 _SPACE = Characters.among(" \t\r\n")
@@ -183,7 +185,8 @@ class CallReader:
     def __init__(self, names: Collection[str], *, required: bool = False) -> None:
         self._names = names
         self._held = ""  # not delivered yet
-        self._checked = 0  # how much of it holds no mark that ends a call
+        self._sought = 0  # where the next mark may begin that ends a call
+        self._strings: Strings | None = None  # of the call, from its first mark on
         self._state = _REQUIRED if required else _START if names else _FREE
         self._found = False
 
@@ -209,25 +212,39 @@ class CallReader:
                 place = len(self._held)
             shown, self._held = self._held[:place], self._held[place:]
             pieces += [Text(shown)] if shown else []
-        while self._state == _CALLS and (end := _end_of_call(self._held, self._checked)):
-            pieces += self._take(end)
-        self._checked = len(self._held) if self._state == _CALLS else 0
+        return pieces + self._push_calls()
+
+    def _push_calls(self) -> list[Piece]:
+        """Return the calls whose ends are there."""
+        pieces: list[Piece] = []
+        while self._state == _CALLS and (end := _ENDS.search(self._held, self._sought)):
+            if self._strings is None:
+                self._strings = Strings(self._held, _begin_of_call(self._held[: end.start()]))
+            if self._strings.hold(self._held, end.start()):
+                self._sought = end.end()
+            else:
+                pieces += self._take(end)
+        if self._state == _CALLS:
+            self._sought = max(self._sought, len(self._held) - LONGEST_END + 1)
         return pieces
 
     def _take(self, end: re.Match[str]) -> list[Piece]:
         """Return the call that ends at a mark, and what follows it is held."""
-        call, self._held, self._checked = self._held[: end.start()], self._held[end.end() :], 0
+        call, self._held, self._sought, self._strings = self._held[: end.start()], self._held[end.end() :], 0, None
         return self._whole(_inside(call))
 
     def finish(self) -> list[Piece]:
         """Return what was held back at the end of the text."""
         pieces: list[Piece] = []
+        tries = MOST_TRIES
         while self._state == _CALLS:
-            if found := self._whole(_inside(self._held)):
+            end = _ENDS.search(self._held)
+            if (end is None or tries > 0) and (found := self._whole(_inside(self._held))):
                 return [*pieces, *found]
-            if (end := _ENDS.search(self._held)) is None:
+            if end is None:
                 break
-            pieces += self._take(end)  # a string that does not end holds no marks
+            tries -= 1
+            pieces += self._take(end) + self._push_calls()  # a string that does not end holds no marks
         held, self._held = self._held, ""
         if not self._names or self._state in (_REQUIRED, _WITHIN):
             return []
@@ -264,22 +281,15 @@ class CallReader:
         return pieces
 
 
-def _end_of_call(text: str, checked: int) -> re.Match[str] | None:
-    """Return the first mark after calls that is in none of their strings.
-
-    Args:    checked: the length of the beginning that holds no such mark
-    """
-    longest = max(map(len, (*CLOSES, NEXT)))
-    for end in _ENDS.finditer(text, max(0, checked - longest)):
-        if not ends_in_string(_inside(text[: end.start()])):
-            return end
-    return None
+def _begin_of_call(text: str) -> int:
+    """Return where a call begins: after the first marker of the beginning of calls, if there is one before it."""
+    places = [(text.index(marker), marker) for marker in OPENS if marker in text]
+    if not places or begins_call(text):
+        return 0
+    place, marker = min(places)
+    return place + len(marker)
 
 
 def _inside(text: str) -> str:
-    """Return what follows the first marker of the beginning of calls; the text itself without one."""
-    places = [(text.index(marker), marker) for marker in OPENS if marker in text]
-    if not places or begins_call(text):
-        return text
-    place, marker = min(places)
-    return text[place + len(marker) :]
+    """Return a call without the marker before it."""
+    return text[_begin_of_call(text) :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from typing import Any
 
@@ -177,6 +178,34 @@ def test_marks_in_strings_of_arguments_are_parts_of_them(name: str) -> None:
         reader = CallReader(SCHEMAS)
         pieces = [piece for i in range(0, len(text), size) for piece in reader.push(text[i : i + size])]
         assert [*pieces, *reader.finish()] == [Call("time", arguments)] * count
+
+
+@pytest.mark.parametrize(
+    ("before", "repeated"),
+    [
+        ('<tool_call>{"a": "', "[TOOL_CALLS]"),
+        ('<tool_call>{"a": "', "</tool_call>"),
+        ("[time(", '["[TOOL_CALLS]",'),
+        ("", "abc "),
+        ("", "<|channel|>"),
+    ],
+)
+def test_time_grows_with_the_length_of_a_text(before: str, repeated: str) -> None:
+    text, started = before + repeated * (30_000 // len(repeated)), time.process_time()
+    for reader in (CallReader(SCHEMAS), HarmonyReader(SCHEMAS)):
+        for i in range(0, len(text), 4):
+            reader.push(text[i : i + 4])
+        reader.finish()
+    assert time.process_time() - started < 10  # it took minutes where each mark read the whole text again
+
+
+def test_escaped_quotes_end_no_strings() -> None:
+    arguments = json.dumps({"zone": '\\" </tool_call> \\'})
+    text = f'<tool_call>{{"name": "time", "arguments": {arguments}}}</tool_call>'
+    for size in (1, 3, len(text)):
+        reader = CallReader(SCHEMAS)
+        pieces = [piece for i in range(0, len(text), size) for piece in reader.push(text[i : i + size])]
+        assert [*pieces, *reader.finish()] == [Call("time", arguments)]
 
 
 def test_a_number_in_tags_that_json_lacks_is_a_text() -> None:

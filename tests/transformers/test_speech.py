@@ -12,7 +12,7 @@ from tests.transformers.both import both, both_raise
 from tests.transformers.folders import Folders
 
 from tallow import transformers as tf
-from tallow.errors import ArgumentError, AudioError, UnsupportedError
+from tallow.errors import ArgumentError, AudioError, NumericError, UnsupportedError
 from tallow.models.speech import vits, vits_flows
 
 # transformers' WavLM passes PyTorch masks of two kinds.
@@ -312,6 +312,13 @@ def test_long_texts_are_spoken_by_sentence(folders: Folders, tmp_path: Path) -> 
         "你好。",
         "再见",
     ]
+    assert speaker.sentences('He said "no." I did not... (Really?!) Yes') == [
+        'He said "no."',
+        "I did not...",
+        "(Really?!)",
+        "Yes",
+    ]
+    assert "".join(speaker.sentences("." * 200_000 + "a")) == "." * 200_000 + "a"  # it took hours
     parts = speaker.sentences("word " * 200)
     assert max(map(len, parts)) <= LONGEST
     assert " ".join(parts) == ("word " * 200).strip()
@@ -322,6 +329,9 @@ def test_long_texts_are_spoken_by_sentence(folders: Folders, tmp_path: Path) -> 
         speaker.joined([])
     with pytest.raises(ArgumentError, match="voice"):
         next(speaker.speak(["hello"], voice=1))
+    speaker.model.decoder.conv_post.weight.data.fill_(float("nan"))
+    with pytest.raises(NumericError, match="NaN"):
+        next(speaker.speak(["hello"]))
     speaker.model.speaking_rate = 1e-9
     with pytest.raises(ArgumentError, match="limit is 600"):
         next(speaker.speak(["hello"]))

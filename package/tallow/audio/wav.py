@@ -165,10 +165,16 @@ def _scale(bits: int) -> np.float32:
 
 
 def wav_head(sample_rate_hz: int, size: int | None, channels: int = 1) -> bytes:
-    """Return the head of a WAV file of 16-bit integers.  Args: size: of the samples in bytes; None if nobody knows"""
+    """Return the head of a WAV file of 16-bit integers.
+
+    Args:    size: of the samples in bytes; None if nobody knows
+    Raises:  ArgumentError for more than the file can have, 4 GB
+    """
     form = FORMAT.pack(PCM, channels, sample_rate_hz, 2 * channels * sample_rate_hz, 2 * channels, 16)
     before = 4 + 2 * CHUNK.size + len(form)
     whole, size = (UNKNOWN, UNKNOWN) if size is None else (before + size, size)
+    if whole > UNKNOWN:
+        raise ArgumentError(f"{size} bytes of sound are too many for a WAV file", hint="write several, of 4 GB at most")
     riff = HEADER.pack(b"RIFF", whole, b"WAVE")
     return riff + CHUNK.pack(b"fmt ", len(form)) + form + CHUNK.pack(b"data", size)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import accelerator
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError, NumericError, UnsupportedError
 from tallow.tape.modes import no_grad
 from tallow.transformers.auto import AutoModelForTextToWaveform
 from tallow.transformers.auto_tokenizer import AutoTokenizer
@@ -19,7 +20,7 @@ from tallow.transformers.auto_tokenizer import AutoTokenizer
 Samples = npt.NDArray[np.float32]
 LONGEST = 300  # letters of a sentence; a longer one is split at a space
 PAUSE_S = 0.2  # between sentences
-_SENTENCE = re.compile(r".+?(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+|\n|\Z)", re.DOTALL)
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++|\n")  # of a sentence
 
 
 class Speaker:
@@ -53,7 +54,8 @@ class Speaker:
 
     def sentences(self, text: str) -> list[str]:
         """Return the sentences of a text, long ones in parts."""
-        found = [each.strip() for each in _SENTENCE.findall(text)]
+        places = [0, *(end.end() for end in _END.finditer(text)), len(text)]
+        found = (text[begin:end].strip() for begin, end in pairwise(places))
         return [part for each in found if each for part in _parts(each)]
 
     def speak(self, sentences: Iterable[str], voice: int | None = None, speed: float = 1.0) -> Iterator[Samples]:
@@ -63,7 +65,8 @@ class Speaker:
             voice: the number of the voice, of a model with several; None means 0.
             speed: 1 for the model's.
 
-        Raises:  ArgumentError for a voice or a speed that the model does not have
+        Raises:  ArgumentError for a voice or a speed that the model does not have; NumericError for a sound that holds
+                 NaN
         """
         if voice is not None and not 0 <= voice < self.voices:
             raise ArgumentError(f"voice {voice}", hint=f"the model has voices 0 to {self.voices - 1}")
@@ -74,7 +77,10 @@ class Speaker:
             if ids.shape[-1]:
                 with no_grad():
                     result = self.model(ids.to(next(self.model.parameters()).device), speaking_rate=rate, **own)
-                yield result.waveform[0].float().cpu().numpy()
+                sound = result.waveform[0].float().cpu().numpy()
+                if not np.isfinite(sound).all():
+                    raise NumericError("the sound holds NaN or infinities", hint="check the weights of the model")
+                yield sound
 
     @property
     def pause(self) -> Samples:

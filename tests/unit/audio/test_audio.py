@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tallow.audio import MelWindows, Sound, WavReader, log_mel_spectrogram, mel_filters, write_wav
 from tallow.audio.mel import _Samples
+from tallow.audio.wav import wav_head
 from tallow.errors import ArgumentError, AudioError, MissingPackageError, TallowWarning
 
 RAMP = np.linspace(-1, 0.9, 50, dtype=np.float32)
@@ -44,6 +45,12 @@ def test_integers_of_every_width(bits: int) -> None:
 def test_floats(bits: int) -> None:
     read = Sound(wav(RAMP.astype(f"<f{bits // 8}").tobytes(), 3, bits)).read()
     np.testing.assert_array_equal(read, RAMP)
+
+
+def test_files_of_more_than_4_gb_are_refused() -> None:
+    assert wav_head(16000, 0xFFFFFFFF - 36)[4:8] == b"\xff" * 4
+    with pytest.raises(ArgumentError, match="too many for a WAV file"):
+        wav_head(16000, 0xFFFFFFFF - 35)
 
 
 def test_round_trip_with_the_standard_library(tmp_path: Path) -> None:

@@ -119,6 +119,7 @@ class VitsConfig(Config):
         self.require("duration_predictor_num_flows", "at least 2", lambda count: count > 1)
         self.require("duration_predictor_flow_bins", "at most 999", lambda bins: bins < 1000)
         self.require("speaking_rate", "a rate above 0", lambda rate: rate > 0)
+        self.require("sampling_rate", "at most 1000000", lambda rate: rate <= 1_000_000)
         if self.num_speakers > 1:
             self.require("speaker_embedding_size", "a positive integer", lambda size: size > 0)
 

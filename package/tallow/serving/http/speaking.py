@@ -11,15 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from tallow.audio.wav import pcm_of, wav_head
-from tallow.serving.http.clients import client_of
+from tallow.serving.http.clients import client_of, in_turn
 from tallow.serving.http.errors import ApiError
 from tallow.serving.http.fields import Fields
 from tallow.serving.http.running import Answer, unless_gone
+from tallow.serving.queue import Busy
 from tallow.serving.speaking import Samples, SpeakingWorker, Utterance
 
 MOST_LETTERS = 4096  # as OpenAI's
 SPEEDS = (0.25, 4.0)
 FORMATS = ("wav", "pcm", "flac")
+ROOM_S = 0.1  # before a sentence asks again for room in the queue
 DEFAULT = "default"  # the name of a model's only voice, or its first
 
 
@@ -48,8 +50,10 @@ def spoken(fields: Fields, worker: SpeakingWorker) -> Answer:
         if first is None:
             raise ApiError("input: the text has nothing that the model can say", "input")
         if kind == "flac":
-            sounds = [first, *[each async for each in parts]]
-            return Response(_flac(np.concatenate(sounds), speaker.sampling_rate), media_type="audio/flac")
+            others = await unless_gone(request, _all(parts))
+            whole = np.concatenate([first, *others])
+            data = await in_turn(request, lambda: _flac(whole, speaker.sampling_rate))
+            return Response(data, media_type="audio/flac")
         head = wav_head(speaker.sampling_rate, None) if kind == "wav" else b""
         return StreamingResponse(_bytes(head, first, parts), media_type=f"audio/{kind}")
 
@@ -57,13 +61,28 @@ def spoken(fields: Fields, worker: SpeakingWorker) -> Answer:
 
 
 async def _sounds(worker: SpeakingWorker, utterances: list[Utterance], client: str) -> AsyncGenerator[Samples, None]:
-    """Yield the sound of each sentence, with a pause before all but the first."""
+    """Yield the sound of each sentence, with a pause before all but the first.
+
+    Raises:  Busy if too many requests wait before the first; later ones wait for room
+    """
     pause = np.zeros(0, np.float32)
-    for utterance in utterances:
-        sound = await asyncio.wrap_future(worker.submit(utterance, client))
+    for i, utterance in enumerate(utterances):
+        future = None
+        while future is None:
+            try:
+                future = worker.submit(utterance, client)
+            except Busy:
+                if i == 0:
+                    raise
+                await asyncio.sleep(ROOM_S)
+        sound = await asyncio.wrap_future(future)
         if len(sound):
             yield np.concatenate([pause, sound])
             pause = worker.speaker.pause
+
+
+async def _all(parts: AsyncGenerator[Samples, None]) -> list[Samples]:
+    return [each async for each in parts]
 
 
 async def _bytes(head: bytes, first: Samples, others: AsyncGenerator[Samples, None]) -> AsyncGenerator[bytes, None]:

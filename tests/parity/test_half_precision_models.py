@@ -57,6 +57,7 @@ ELSEWHERE = {
     *("MT5EncoderModel", "UMT5EncoderModel", "WhisperForAudioClassification"),
     *(family + head for family, heads in models.SPEECH_HEADS.items() for head in heads),
     *("VitsModel", "BartForCausalLM"),
+    *("DetrModel", "DetrForObjectDetection", "ResNetModel", "ResNetForImageClassification"),
     "BertForNextSentencePrediction",
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
     *("RobertaForCausalLM", "XLMRobertaForCausalLM", "CamembertForCausalLM"),

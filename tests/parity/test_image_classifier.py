@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from support.image_folders import END, processor, saved, tokenizer
+from support.image_folders import END, RESNET, processor, random_weights, saved, tokenizer
 from support.model_pairs import CLIP_SIZES, DINOV2_SIZES, IMAGE_SIZES, LABELS
 
 import tallow as tl
@@ -68,6 +68,23 @@ def test_labels_of_a_model(vit: tuple[Path, Any], photos: list[str]) -> None:
     np.testing.assert_allclose(classifier.predict(photos), expected.softmax(-1).numpy(), atol=ATOL)
     with pytest.raises(ArgumentError, match="labels of its own"):
         ImageClassifier.from_pretrained(folder, labels=CHOICES)
+
+
+def test_labels_and_vectors_of_a_resnet(photos: list[str], tmp_path: Path) -> None:
+    import transformers
+    from transformers.models.convnext.image_processing_pil_convnext import ConvNextImageProcessorPil
+
+    reference = random_weights(transformers.ResNetForImageClassification(transformers.ResNetConfig(**RESNET, **LABELS)))
+    prepare = ConvNextImageProcessorPil(size={"shortest_edge": 32})
+    for each in (reference, prepare):
+        each.save_pretrained(tmp_path)
+    inputs = prepare([Image.open(photo) for photo in photos], return_tensors="pt")["pixel_values"]
+    with torch.no_grad():
+        expected, pooled = reference(inputs).logits, reference.resnet(inputs).pooler_output
+    classifier = ImageClassifier.from_pretrained(tmp_path)
+    assert classifier.labels == ("bad", "good", "so so")
+    np.testing.assert_allclose(classifier.logits(photos, batch_size=2), expected.numpy(), atol=1e-4)
+    np.testing.assert_allclose(ImageEncoder.from_pretrained(tmp_path).encode(photos), pooled.flatten(1), atol=1e-4)
 
 
 @pytest.mark.parametrize("template", ["This is a photo of {}.", "{}!", "{} of {}"])

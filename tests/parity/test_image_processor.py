@@ -20,13 +20,14 @@ transformers = pytest.importorskip("transformers")
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
 RNG = np.random.default_rng(0)
-KINDS = ("ViT", "CLIP", "Bit")
+KINDS = ("ViT", "CLIP", "Bit", "ConvNext")
 # Kind of processor and its settings, other than transformers' defaults.
 SETTINGS = [
     *((kind, {}) for kind in KINDS),
     ("ViT", {"size": {"height": 30, "width": 50}, "resample": 3}),
     ("ViT", {"do_resize": False, "do_center_crop": True, "crop_size": {"height": 40, "width": 80}}),
     ("CLIP", {"size": {"shortest_edge": 33}, "crop_size": {"height": 40, "width": 21}, "resample": 1}),
+    ("ConvNext", {"size": {"shortest_edge": 33}, "crop_pct": 0.7}),
     ("Bit", {"do_normalize": False, "rescale_factor": 1 / 100}),
     ("Bit", {"do_rescale": False, "image_mean": [1, 2, 3], "image_std": [4, 5, 6], "resample": 0}),
 ]
@@ -128,10 +129,10 @@ def test_the_file_for_texts_and_images(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"image_processor_type": "ConvNextImageProcessor"}, "ConvNextImageProcessor.*supports ViT, Bit, CLIP"),
+        ({"image_processor_type": "SwinImageProcessor"}, "SwinImageProcessor.*supports ViT, Bit, CLIP"),
         ({"image_processor_type": None}, "image_processor_type is None"),
         ({"do_pad": True}, "do_pad is True"),
-        ({"crop_pct": 0.9}, "crop_pct is 0.9; unknown entry"),
+        ({"crop_pct": 0.9}, "crop_pct is 0.9 of a"),
         ({"size": {"longest_edge": 30}}, "size"),
         ({"size": {"height": 10**6, "width": 1000}}, "size"),
         ({"size": {"height": -1, "width": 1000}}, "size"),

@@ -17,8 +17,8 @@ from tallow.transformers.configuration_defaults import DEFAULTS, NAMES
 LEFT_OUT = {"layer_types", "full_attn_idxs", "stage_names", "out_features", "out_indices", "transformers_version"}
 
 
-# Mamba's follow from its width.
-FOLLOWING = {"mamba": {"intermediate_size", "time_step_rank"}}
+# Mamba's follow from its width; of a backbone of timm, tallow keeps the entries of its file.
+FOLLOWING = {"mamba": {"intermediate_size", "time_step_rank"}, "detr": {"backbone_config"}}
 
 
 def settings(config: Any) -> dict[str, Any]:
@@ -39,6 +39,15 @@ def test_parts_of_clip() -> None:
     def program(tf: Any, torch: Any) -> Any:
         config = tf.CLIPConfig(text_config={"hidden_size": 32}, projection_dim=16)
         return [config.text_config.hidden_size, config.vision_config.hidden_size, config.projection_dim]
+
+    both(program)
+
+
+@pytest.mark.parametrize("entries", [{}, {"use_timm_backbone": True, "backbone": "resnet18"}])
+def test_backbones_of_timm(entries: dict[str, Any]) -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        entries_ = json.loads(tf.DetrConfig(**entries).to_json_string())["backbone_config"]
+        return [entries_[name] for name in ("model_type", "backbone", "num_channels", "out_indices")]
 
     both(program)
 

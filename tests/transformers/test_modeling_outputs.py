@@ -22,10 +22,14 @@ KINDS = [name for name, value in vars(ours).items() if dataclasses.is_dataclass(
 def test_fields_have_transformers_names_and_order(name: str) -> None:
     pytest.importorskip("transformers")
     from transformers import modeling_outputs
+    from transformers.models.albert import modeling_albert
     from transformers.models.bert import modeling_bert
     from transformers.models.clip import modeling_clip
+    from transformers.models.detr import modeling_detr
+    from transformers.models.vits import modeling_vits
 
-    theirs = next(getattr(m, name) for m in (modeling_outputs, modeling_bert, modeling_clip) if hasattr(m, name))
+    modules = (modeling_outputs, modeling_albert, modeling_bert, modeling_clip, modeling_detr, modeling_vits)
+    theirs = next(getattr(m, name) for m in modules if hasattr(m, name))
     assert [f.name for f in dataclasses.fields(getattr(ours, name))] == [f.name for f in dataclasses.fields(theirs)]
 
 

@@ -51,6 +51,10 @@ def inputs_of(model: Any, torch: Any) -> dict[str, Any]:
         mask = np.ones(WAVES.shape, np.int64)
         mask[1, 500:] = 0
         return {"input_values": torch.tensor(WAVES), "attention_mask": torch.tensor(mask)}
+    if model.config.model_type == "detr":
+        mask = np.ones((2, 24, 24), np.int64)
+        mask[1, 17:] = mask[1, :, 12:] = 0
+        return {"pixel_values": torch.tensor(PIXELS), "pixel_mask": torch.tensor(mask)}
     if model.main_input_name == "pixel_values":
         return {"pixel_values": torch.tensor(PIXELS)}
     if model.config.model_type == "clip":

@@ -133,6 +133,51 @@ def test_results_are_those_of_transformers(task: str, name: str, tmp_path: Path)
     compare(plain(described(again)), plain(described(found)), 0)
 
 
+def test_objects_by_weights_are_those_of_transformers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    image = pytest.importorskip("PIL.Image").fromarray(PICTURE)
+    from support.image_folders import saved_detector
+
+    saved_detector(tmp_path)
+    pictures = [image, image.rotate(90, expand=True)]
+    wanted = transformers.pipeline("object-detection", model=str(tmp_path), device=-1)(pictures, threshold=0.3)
+    assert sum(map(len, wanted)) > 2
+    pipe = tf.pipeline("object-detection", model=str(tmp_path), device=-1)
+    assert type(pipe.model) is tf.DetrForObjectDetection
+    found = pipe(pictures, threshold=0.3)
+    for ours, theirs in zip(found, wanted, strict=True):
+        assert [each["label"] for each in ours] == [each["label"] for each in theirs]
+        np.testing.assert_allclose([e["score"] for e in ours], [e["score"] for e in theirs], atol=1e-4)
+        boxes = [[list(each["box"].values()) for each in row] for row in (ours, theirs)]
+        np.testing.assert_allclose(*boxes, atol=1)  # rounded down
+    guessed = tf.pipeline(model=str(tmp_path), device=-1)  # the task follows from the architecture
+    assert guessed(image, threshold=0.3) == found[0]
+    with pytest.raises(ArgumentError, match="no arguments labels"):
+        pipe.model(tl.zeros(1, 3, 40, 40), labels=[])
+
+
+def test_resnets_label_pictures_as_those_of_transformers(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    from support.image_folders import RESNET as SIZES
+    from support.image_folders import random_weights
+
+    config = transformers.ResNetConfig(**SIZES, **LABELS)
+    random_weights(transformers.ResNetForImageClassification(config)).save_pretrained(tmp_path)
+    size = {"size": {"shortest_edge": 28}, "crop_pct": 0.8}
+    transformers.ConvNextImageProcessor(**size).save_pretrained(tmp_path)
+    image = pytest.importorskip("PIL.Image").fromarray(PICTURE)
+
+    def program(tf: Any, torch: Any) -> Any:
+        backend = None if torch is tl else "pil"
+        classify = tf.pipeline("image-classification", model=str(tmp_path), device=-1)
+        model = tf.AutoModelForImageClassification.from_pretrained(str(tmp_path))
+        inputs = tf.AutoImageProcessor.from_pretrained(str(tmp_path), backend=backend)(image, return_tensors="pt")
+        result = model(**inputs, labels=torch.tensor([1]))
+        return [classify(image), result.loss, result.logits, inputs["pixel_values"]]
+
+    both(program)
+
+
 KINDS = ("DPT", "Detr", "Mask2Former", "MaskFormer", "RTDetr", "Segformer", "Yolos")
 
 
@@ -220,7 +265,7 @@ def test_errors_say_what_is_missing(tmp_path: Path) -> None:
     for size in ({"height": 60_000, "width": 60_000}, {"height": 9}, [3]):
         with pytest.raises(ArgumentError, match="pad_size="):
             tf.DetrImageProcessor()(PICTURE, pad_size=size)
-    (tmp_path / "config.json").write_text('{"model_type": "detr", "architectures": ["DetrForObjectDetection"]}')
+    (tmp_path / "config.json").write_text('{"model_type": "yolos", "architectures": ["YolosForObjectDetection"]}')
     with pytest.raises(CheckpointError, match="has none of onnx"):
         tf.pipeline("object-detection", model=str(tmp_path))
     assert image.size == (60, 40)

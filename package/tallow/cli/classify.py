@@ -1,7 +1,7 @@
 """`tallow classify`: label images.
 
-Prints the most probable labels of each IMAGE. A ViT or DINOv2 has labels of its own. A CLIP chooses between the texts
-after --labels:
+Prints the most probable labels of each IMAGE. A ViT, DINOv2 or ResNet has labels of its own. A CLIP chooses between the
+texts after --labels:
 
   tallow classify photo.jpg --model google/vit-base-patch16-224
   tallow classify photo.jpg --model openai/clip-vit-base-patch32 --labels "a cat" "a dog"
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         required=True,
         metavar="DIR",
-        help="a ViT or DINOv2 with labels, or a CLIP: its folder, or owner/repository on the Hugging Face Hub",
+        help="a ViT, DINOv2 or ResNet with labels, or a CLIP: its folder, or owner/repository on the Hugging Face Hub",
     )
     parser.add_argument("--labels", nargs="+", metavar="LABEL", help="with a CLIP: two or more labels to choose from")
     parser.add_argument(

@@ -177,7 +177,7 @@ _CLASSES = {
     ),
     "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "vision.detector": ("ObjectDetector",),
-    "vision.detr": ("DetrConfig", "DetrForObjectDetection"),
+    "vision.detr": ("DetrConfig", "DetrForObjectDetection", "DetrModel"),
     "vision.image_processor": ("ImageProcessor",),
     "vision.images": ("ImageClassifier", "ImageEncoder"),
     "vision.resnet": ("ResNetConfig", *(f"ResNet{head}" for head in IMAGE_HEADS)),

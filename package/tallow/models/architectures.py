@@ -20,7 +20,8 @@ ARCHITECTURES = {
     },
     **{name + head: name + head for name, heads in models.DECODER_HEADS.items() for head in heads},
     **{f"{name}ForCausalLM": name for name in models.DECODER_HEADS if name != "GPT2"},
-    **{name + head: name + head for name in ("Dinov2", "ViT") for head in models.IMAGE_HEADS},
+    **{name + head: name + head for name in ("Dinov2", "ResNet", "ViT") for head in models.IMAGE_HEADS},
+    **{name: name for name in ("DetrForObjectDetection", "DetrModel")},
     **{name + head: name + head for name, heads in models.PAIR_HEADS.items() for head in heads},
     **{name + head: name + head for name, (_, heads) in models.PAIR_RELATIVES.items() for head in heads},
     "BartForCausalLM": "BartForCausalLM",
@@ -54,10 +55,6 @@ BY_LETTERS = {name.lower(): kind for name, kind in ARCHITECTURES.items()}
 BY_LETTERS["gemma4forconditionalgeneration"] = "Gemma4"  # of which the texts' part loads
 # GTE's own code calls its classes New.
 BY_LETTERS |= {f"new{head}".lower(): f"Gte{head}" for head in models.RELATIVES["Gte"].heads}
-# Models of pictures that only tallow.models has.
-BY_LETTERS |= {
-    name.lower(): name for name in ("DetrForObjectDetection", *(f"ResNet{head}" for head in models.IMAGE_HEADS))
-}
 
 # `model_type` -> architecture, for a config without `architectures`.
 MODEL_TYPES = {
@@ -74,6 +71,7 @@ MODEL_TYPES = {
     "deberta-v2": "DebertaV2Model",
     "deepseek_v2": "DeepseekV2ForCausalLM",
     "deepseek_v3": "DeepseekV3ForCausalLM",
+    "detr": "DetrModel",
     "dinov2": "Dinov2Model",
     "distilbert": "DistilBertModel",
     "electra": "ElectraModel",
@@ -133,6 +131,7 @@ MODEL_TYPES = {
     "qwen3_5_text": "Qwen3_5ForCausalLM",
     "qwen3_moe": "Qwen3MoeForCausalLM",
     "qwen3_next": "Qwen3NextForCausalLM",
+    "resnet": "ResNetModel",
     "roberta": "RobertaModel",
     "seed_oss": "SeedOssForCausalLM",
     "smollm3": "SmolLM3ForCausalLM",

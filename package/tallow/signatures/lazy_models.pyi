@@ -55,6 +55,7 @@ from tallow.models.decoders.deepseek import DeepseekV3Config as DeepseekV3Config
 from tallow.models.decoders.deepseek import DeepseekV3Model as DeepseekV3Model
 from tallow.models.vision.detr import DetrConfig as DetrConfig
 from tallow.models.vision.detr import DetrForObjectDetection as DetrForObjectDetection
+from tallow.models.vision.detr import DetrModel as DetrModel
 from tallow.models.vision.dinov2 import Dinov2Config as Dinov2Config
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification as Dinov2ForImageClassification
 from tallow.models.vision.dinov2 import Dinov2Model as Dinov2Model
@@ -599,6 +600,7 @@ __all__ = [
     "DeepseekV3Model",
     "DetrConfig",
     "DetrForObjectDetection",
+    "DetrModel",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",

@@ -87,7 +87,7 @@ _LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.
 _LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
 _LAZY |= {name: f"tallow.transformers.auto_mappings:{name}" for name in ("CONFIG_MAPPING", *MAPPINGS)}
 # Tasks whose models lie in ONNX files.
-_IN_ONNX = ("DepthEstimation", "ImageSegmentation", "ObjectDetection", "SemanticSegmentation")
+_IN_ONNX = ("DepthEstimation", "ImageSegmentation", "SemanticSegmentation")
 _LAZY |= {f"AutoModelFor{task}": f"tallow.optimum.onnxruntime:ORTModelFor{task}" for task in _IN_ONNX}
 _LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tallow.errors import ArgumentError
+from tallow.errors import ArgumentError, HubError
 from tallow.hub import local_model
+from tallow.lazy_names import import_name
 from tallow.models.architectures import ARCHITECTURES, PREFIXES
 from tallow.models.gguf import models as gguf_models
+from tallow.optimum.folders import onnx_file
 from tallow.transformers.adapters import base_of
 from tallow.transformers.configuration import PreTrainedConfig, unsupported
 from tallow.transformers.downloads import find_folder
@@ -65,14 +67,24 @@ class AutoClass:
     def from_pretrained(
         cls, pretrained_model_name_or_path: str | Path, *model_args: Any, config: Any = None, **kwargs: Any
     ) -> PreTrainedModel:
-        """Load a folder or a repository of the Hub.
+        """Load a folder or a repository of the Hub. One with an ONNX file alone loads as Optimum's classes do.
 
         Args:    kwargs: as `modeling_loading.load`
         Raises:  CheckpointError for an architecture that tallow does not have; and as `modeling_loading.load`
         """
         name = pretrained_model_name_or_path
         where = {key: value for key, value in kwargs.items() if key != "gguf_file"}
-        path, _ = find_folder(name, where, local_model)
+        try:
+            path, _ = find_folder(name, where, local_model)
+        except HubError as error:  # it may be a repository for transformers.js, without other weights
+            if (kind := cls._in_onnx()) is None or Path(name).exists():
+                raise
+            try:
+                return kind.from_pretrained(name, config=config, **kwargs)
+            except HubError:
+                raise error from None
+        if onnx_file(path) is not None and (kind := cls._in_onnx()) is not None:
+            return kind.from_pretrained(path, config=config, **kwargs)
         if kwargs.get("gguf_file") is not None or path.is_file():
             file = path / kwargs.pop("gguf_file") if path.is_dir() else path
             return cls._from_gguf(file, str(name), kwargs)
@@ -85,6 +97,11 @@ class AutoClass:
             kind = cls.class_for(config)
             return kind.from_pretrained(name, *model_args, **kwargs)
         return cls.class_for(config).from_pretrained(name, *model_args, config=config, **kwargs)
+
+    @classmethod
+    def _in_onnx(cls) -> Any:
+        """Return the class that loads models of the task in ONNX files, or None."""
+        return import_name("tallow.optimum.onnxruntime:BY_AUTO").get(cls.__name__)
 
     @classmethod
     def _from_gguf(cls, path: Path, name: str, kwargs: dict[str, Any]) -> Any:

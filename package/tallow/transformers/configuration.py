@@ -51,6 +51,8 @@ class PreTrainedConfig:
             given = kwargs.get(name)
             if not isinstance(given, PreTrainedConfig):
                 kwargs[name] = config_class(kind)(**(given or {}))
+        if "backbone_config" in self.defaults:
+            kwargs["backbone_config"] = _backbone(kwargs)
         for name, value in kwargs.items():
             setattr(self, name, value)
         if num_labels is not None and kwargs.get("id2label") is None:
@@ -293,6 +295,17 @@ def _part_of_clip(entries: dict[str, Any], model_type: str) -> dict[str, Any]:
         return entries
     own = dict(entries.get({"clip_text_model": "text_config"}.get(model_type, "vision_config")) or {})
     return own | ({"projection_dim": entries["projection_dim"]} if "projection_dim" in entries else {})
+
+
+def _backbone(entries: Mapping[str, Any]) -> Any:
+    """Return the config of the backbone that the entries of a config describe; of timm's, the entries themselves."""
+    own = entries.get("backbone_config")
+    if own is None:
+        named = {"backbone": entries.get("backbone") or "resnet50", "num_channels": entries.get("num_channels", 3)}
+        fixed = {"features_only": True, "use_pretrained_backbone": False, "out_indices": [1, 2, 3, 4]}
+        return {"model_type": "timm_backbone", **named, **fixed}
+    kind = own.get("model_type") if isinstance(own, dict) else None
+    return config_class(kind)(**own) if kind in DEFAULTS else own
 
 
 PretrainedConfig = PreTrainedConfig  # the name of older versions

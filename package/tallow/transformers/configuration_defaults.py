@@ -56,6 +56,8 @@ NAMES: dict[str, str] = {
     "whisper": "WhisperConfig",
     "vit": "ViTConfig",
     "dinov2": "Dinov2Config",
+    "resnet": "ResNetConfig",
+    "detr": "DetrConfig",
     "clip": "CLIPConfig",
     "clip_text_model": "CLIPTextConfig",
     "clip_vision_model": "CLIPVisionConfig",
@@ -377,6 +379,20 @@ _SETTINGS["dinov2"] = without(
     "mlp_ratio": 4, "layer_norm_eps": 1e-06, "patch_size": 14, "layerscale_value": 1.0, "drop_path_rate": 0.0,
     "use_swiglu_ffn": False, "apply_layernorm": True, "reshape_hidden_states": True, "use_mask_token": True,
 }
+_SETTINGS["resnet"] = {
+    "num_channels": 3, "embedding_size": 64, "hidden_sizes": [256, 512, 1024, 2048], "depths": [3, 4, 6, 3],
+    "layer_type": "bottleneck", "hidden_act": "relu", "downsample_in_first_stage": False,
+    "downsample_in_bottleneck": False,
+}
+_SETTINGS["detr"] = {
+    "is_encoder_decoder": True, "backbone_config": None, "num_channels": 3, "num_queries": 100, "encoder_layers": 6,
+    "encoder_ffn_dim": 2048, "encoder_attention_heads": 8, "decoder_layers": 6, "decoder_ffn_dim": 2048,
+    "decoder_attention_heads": 8, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "activation_function": "relu",
+    "d_model": 256, "dropout": 0.1, "attention_dropout": 0.0, "activation_dropout": 0.0, "init_std": 0.02,
+    "init_xavier_std": 1.0, "auxiliary_loss": False, "position_embedding_type": "sine", "dilation": False,
+    "class_cost": 1, "bbox_cost": 5, "giou_cost": 2, "mask_loss_coefficient": 1, "dice_loss_coefficient": 1,
+    "bbox_loss_coefficient": 5, "giou_loss_coefficient": 2, "eos_coefficient": 0.1,
+}
 _SETTINGS["clip"] = {
     "text_config": None, "vision_config": None, "projection_dim": 512, "logit_scale_init_value": 2.6592,
     "initializer_factor": 1.0,
@@ -442,7 +458,7 @@ _ALIASES: dict[str, dict[str, str]] = {
         "hidden_size": "d_model", "num_hidden_layers": "encoder_layers",
     },
 }
-_ALIASES |= dict.fromkeys(("m2m_100", "mbart", "pegasus"), _ALIASES["bart"])
+_ALIASES |= dict.fromkeys(("detr", "m2m_100", "mbart", "pegasus"), _ALIASES["bart"])
 _ALIASES |= dict.fromkeys(("mt5", "umt5"), _ALIASES["t5"])
 # fmt: on
 

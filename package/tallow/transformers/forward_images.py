@@ -9,6 +9,7 @@ from typing import Any
 
 from tallow.core.tensor import Tensor
 from tallow.models.vision.dinov2 import Dinov2PretrainedModel
+from tallow.models.vision.resnet import ResNetPretrainedModel
 from tallow.nn import functional as F
 from tallow.transformers import losses
 from tallow.transformers.forward_common import Options, check_texts
@@ -23,13 +24,13 @@ from tallow.transformers.modeling_outputs import (
 
 
 class ImageForward:
-    """The base of encoders of images."""
+    """The base of encoders of images. Those of ResNets are maps (B, D, Y, X), and they have no attentions."""
 
     config: Any
     main_input_name = "pixel_values"
 
     def _see(self, options: Options, pixels: Tensor, interpolate: bool) -> Encoded:
-        any_size = isinstance(self, Dinov2PretrainedModel)  # takes images of any size by itself
+        any_size = isinstance(self, Dinov2PretrainedModel | ResNetPretrainedModel)  # takes images of any size by itself
         arguments = {} if any_size else {"interpolate_pos_encoding": interpolate}
         with options.capture(self) as captured:  # type: ignore[arg-type]
             result = self.core_forward(pixels, **arguments)  # type: ignore[attr-defined]

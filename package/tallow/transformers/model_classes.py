@@ -20,6 +20,7 @@ from tallow.models.seq2seq.model import Seq2SeqLM
 from tallow.transformers import forward_decoders as decoders
 from tallow.transformers import forward_encoders as encoders
 from tallow.transformers import forward_images as images
+from tallow.transformers import forward_objects as objects
 from tallow.transformers import forward_pair_heads as pairs
 from tallow.transformers import forward_seq2seq as seq2seq
 from tallow.transformers import forward_speaking as speaking
@@ -56,6 +57,8 @@ _DECODERS: dict[str, type] = {
 _LANGUAGE_MODELS = (decoders.CausalLMForward, decoders.GPT2Forward, decoders.MoeForward)
 _DECODERS_ALONE = (decoders.DecoderModelForward, decoders.GPT2ModelForward, decoders.MoeModelForward)
 _IMAGES: dict[str, type] = {
+    "ForObjectDetection": objects.DetrForward,
+    "DetrModel": objects.DetrModelForward,
     "ForImageClassification": images.ImageClassifierForward,
     "CLIPTextModelWithProjection": images.ProjectedTextForward,
     "CLIPTextModel": images.CLIPTextForward,

@@ -33,6 +33,7 @@ HEADS = {
     "AutoModelForNextSentencePrediction": "ForNextSentencePrediction",
     "AutoModelForTextEncoding": "Model EncoderModel",
     "AutoModelForImageClassification": "ForImageClassification",
+    "AutoModelForObjectDetection": "ForObjectDetection",
     "AutoModelForZeroShotImageClassification": "Model",
     "AutoModelForSpeechSeq2Seq": "ForConditionalGeneration",
     "AutoModelForAudioClassification": "ForAudioClassification ForSequenceClassification",

@@ -262,6 +262,24 @@ class ObjectDetectionOutput(ModelOutput):
 
 
 @dataclass
+class DetrObjectDetectionOutput(ModelOutput):
+    """The result of a DETR."""
+
+    loss: Tensor | None = None
+    loss_dict: dict[str, Tensor] | None = None
+    logits: Tensor | None = None
+    pred_boxes: Tensor | None = None
+    auxiliary_outputs: list[dict[str, Tensor]] | None = None
+    last_hidden_state: Tensor | None = None
+    decoder_hidden_states: Tensors | None = None
+    decoder_attentions: Tensors | None = None
+    cross_attentions: Tensors | None = None
+    encoder_last_hidden_state: Tensor | None = None
+    encoder_hidden_states: Tensors | None = None
+    encoder_attentions: Tensors | None = None
+
+
+@dataclass
 class SemanticSegmenterOutput(ModelOutput):
     """The result of a model that labels pixels."""
 

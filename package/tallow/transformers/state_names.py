@@ -4,6 +4,7 @@
     no head            BartModel, MarianModel, WhisperModel: without the prefix "model."
     experts            one tensor for all: `experts.gate_up_proj` (E, 2F, D), `experts.down_proj` (E, D, F)
     ViT, DINOv2        `attention.q_proj` for `attention.attention.query`, and others
+    DETR               `backbone.model` for `backbone.conv_encoder.model`, `self_attn.o_proj`, `mlp.fc1`
 
 Files have the names that transformers' files have: those of the modules, but for the models without a head.
 """
@@ -34,6 +35,12 @@ RENAMED = {
         "output.dense": "mlp.fc2",
     },
     "lfm2_moe": {".mlp.": ".feed_forward."},
+    "detr": {
+        "backbone.conv_encoder.model.": "backbone.model.",
+        ".out_proj.": ".o_proj.",
+        ".fc1.": ".mlp.fc1.",
+        ".fc2.": ".mlp.fc2.",
+    },
     "dinov2": {**_ATTENTION, "mlp.weights_out": "mlp.down_proj"},
 }
 HALVES = ("mlp.weights_in.", ("mlp.gate_proj.", "mlp.up_proj."))  # of DINOv2: two tensors in transformers

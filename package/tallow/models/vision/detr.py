@@ -1,7 +1,8 @@
 """DETR: an encoder and a decoder over the maps of a ResNet, in which each of a fixed number of queries finds an object
 or none.
 
-Loads Hugging Face folders of `DetrForObjectDetection`, with the names of a backbone in transformers or in timm.
+Loads Hugging Face folders of `DetrModel` and `DetrForObjectDetection`, with the names of a backbone in transformers or
+in timm.
 
 Letters: B batch, C channels, Y and X pixels or cells, T cells, Q queries, D width, L labels.
 
@@ -72,13 +73,14 @@ class DetrConfig(Config):
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
     computed: ClassVar = {
         "is_encoder_decoder": (True,),
+        "auxiliary_loss": (False,),  # with it, the norm follows each layer of the decoder
         "dilation": (False,),
         "scale_embedding": (False,),
         "backbone_kwargs": (None, {}),
     }
     # Of training, and sizes under other names.
     neutral: ClassVar = frozenset(
-        {"auxiliary_loss", "bbox_cost", "bbox_loss_coefficient", "class_cost", "classifier_dropout"}
+        {"bbox_cost", "bbox_loss_coefficient", "class_cost", "classifier_dropout"}
         | {"decoder_layerdrop", "dice_loss_coefficient", "encoder_layerdrop", "eos_coefficient", "giou_cost"}
         | {"giou_loss_coefficient", "init_xavier_std", "mask_loss_coefficient", "max_position_embeddings"}
         | {"backbone", "use_timm_backbone", "use_pretrained_backbone", "hidden_size", "num_attention_heads"}

@@ -42,11 +42,13 @@ CLIP = {
 IMAGENET = {"image_mean": (0.485, 0.456, 0.406), "image_std": (0.229, 0.224, 0.225), "resample": BILINEAR}
 LONGEST = 1333  # of a longer side, where a file says only the shorter one
 EDGES = {"size": {"shortest_edge": 800, "longest_edge": LONGEST}}
+WARPED = 384  # pixels from which a size with a crop_pct is that of a square without a crop
 # For each kind of processor, what a file may leave out.
 KINDS: dict[str, dict[str, Any]] = {
     "ViT": {"size": {"height": 224, "width": 224}, "resample": BILINEAR} | HALF,
     "Bit": CLIP,
     "CLIP": CLIP,
+    "ConvNext": IMAGENET | {"size": {"shortest_edge": 384}, "resample": BICUBIC, "crop_pct": 224 / 256},
     "DPT": {"size": {"height": 384, "width": 384}, "resample": BICUBIC, "ensure_multiple_of": 1}
     | {"keep_aspect_ratio": False}
     | HALF,
@@ -57,7 +59,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "Segformer": IMAGENET | {"size": {"height": 512, "width": 512}},
     "Yolos": IMAGENET | EDGES | {"mod_size": 16},
 }
-KIND_OF_MODEL = {"vit": "ViT", "dinov2": "Bit", "clip": "CLIP", "detr": "Detr"}  # for a file that names no kind
+KIND_OF_MODEL = {
+    "vit": "ViT",
+    "dinov2": "Bit",
+    "clip": "CLIP",
+    "detr": "Detr",
+    "resnet": "ConvNext",
+}  # for a file that names no kind
 
 
 class Edges(NamedTuple):
@@ -77,6 +85,8 @@ class ImageProcessor(Config):
         size_divisor, ensure_multiple_of, mod_size: round both sides to multiples: up, to the nearest, or down.
         resample: Pillow's number of the filter for resizing.
         crop_size: (height, width) to cut from the centre; smaller images get a black border.
+        crop_pct: with a size below 384, resize the shorter side to size / crop_pct and cut a square of the size from
+            the centre; with a larger one, resize both sides to it. 0 means neither.
         do_pad: whether pictures of one batch get zeros to the right and below, up to one size.
         pad_size: {"height", "width"} of that; None means the largest of each.
         rescale_factor: of grey levels, before the mean is subtracted.
@@ -92,6 +102,7 @@ class ImageProcessor(Config):
     image_mean: tuple[float, float, float]
     image_std: tuple[float, float, float]
     crop_size: tuple[int, int] | None = None
+    crop_pct: float = 0.0
     keep_aspect_ratio: bool = False
     size_divisor: Count = 0
     ensure_multiple_of: Count = 0
@@ -119,6 +130,9 @@ class ImageProcessor(Config):
         self.require("resample", "a filter of Pillow, 0 to 5", lambda number: number <= 5)
         self.require("size", "a length in pixels, or two", lambda size: is_length(size) or _is_size(size))
         self.require("crop_size", "two lengths in pixels", lambda size: size is None or _is_size(size))
+        self.require("crop_pct", "0 to 1", lambda part: 0 <= part <= 1)
+        if self.crop_pct and type(self.size) is not int:
+            raise ArgumentError("ImageProcessor: crop_pct with two lengths", hint='pass size={"shortest_edge": 224}')
         self.require("image_mean", "three numbers", _are_numbers)
         self.require("image_std", "three positive numbers", lambda std: _are_numbers(std) and min(std) > 0)
         if self.do_center_crop and self.crop_size is None:
@@ -162,6 +176,9 @@ class ImageProcessor(Config):
         entries.update(KINDS[kind] | ({"do_pad": PADS[kind]} if kind in PADS else {}) | given)
         if entries.get("do_pad") and kind not in PADS:
             raise CheckpointError(f"{FILE}: do_pad is True of a {named}", hint=f"tallow pads for {', '.join(PADS)}")
+        if given.get("crop_pct") and "crop_pct" not in KINDS[kind]:
+            what = f"{FILE}: crop_pct is {given['crop_pct']!r:.80} of a {named}"
+            raise CheckpointError(what, hint="leave it out, or name a ConvNextImageProcessor")
         for name in ("size", "crop_size"):
             value = entries.get(name)
             if isinstance(value, dict) and {*value} == {"shortest_edge"}:
@@ -216,10 +233,10 @@ class ImageProcessor(Config):
         """Return a Pillow image as an array (3, Y, X)."""
         if self.do_resize:
             image = image.resize(self._target(image.width, image.height), self.resample)
+            if self.crop_pct and type(self.size) is int:
+                image = _cut(image, self.size, self.size)
         if self.do_center_crop and self.crop_size is not None:
-            height, width = self.crop_size
-            top, left = (image.height - height) // 2, (image.width - width) // 2
-            image = image.crop((left, top, left + width, top + height))
+            image = _cut(image, *self.crop_size)
         levels = np.arange(256) * (self.rescale_factor if self.do_rescale else 1.0)
         table_3L = np.tile(levels.astype(np.float32), (3, 1))
         if self.do_normalize:
@@ -237,9 +254,12 @@ class ImageProcessor(Config):
             if self.keep_aspect_ratio:
                 scale = min(target[1] / height, target[0] / width, key=lambda each: abs(1 - each))
                 target = scale * width, scale * height  # type: ignore[assignment]  # rounded below
+        elif self.crop_pct and self.size >= WARPED:
+            target = self.size, self.size
         else:
-            long = int(self.size * max(width, height) / min(width, height))
-            target = (self.size, long) if width <= height else (long, self.size)
+            short = int(self.size / self.crop_pct) if self.crop_pct else self.size
+            long = int(short * max(width, height) / min(width, height))
+            target = (short, long) if width <= height else (long, short)
         for multiple, rounded in ((self.size_divisor, math.ceil), (self.ensure_multiple_of, round)):
             if multiple:
                 target = rounded(target[0] / multiple) * multiple, rounded(target[1] / multiple) * multiple
@@ -285,6 +305,12 @@ def opened(image: Image) -> Any:
     elif not hasattr(image, "getbands"):
         image = read_image(image)
     return as_rgb(image)
+
+
+def _cut(image: Any, height: int, width: int) -> Any:
+    """Return the centre of a Pillow image."""
+    top, left = (image.height - height) // 2, (image.width - width) // 2
+    return image.crop((left, top, left + width, top + height))
 
 
 def _is_size(value: Any) -> bool:

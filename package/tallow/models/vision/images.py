@@ -1,4 +1,4 @@
-"""Vectors and labels of images: by a ViT or DINOv2, or by a CLIP, which compares images with any texts.
+"""Vectors and labels of images: by a ViT, DINOv2 or ResNet, or by a CLIP, which compares images with any texts.
 
 Letters: N images or texts, D width of the vectors, L labels.
 """
@@ -22,11 +22,12 @@ from tallow.models.text_batches import TextBatches, Vectors, length_limit
 from tallow.models.vision.clip import CLIPModel
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification, Dinov2Model
 from tallow.models.vision.image_processor import Image, ImageProcessor, is_one
+from tallow.models.vision.resnet import ResNetForImageClassification, ResNetModel
 from tallow.models.vision.vit import ViTForImageClassification, ViTModel
 from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Batch, Tokenizer
 
-CLASSIFIERS = (ViTForImageClassification, Dinov2ForImageClassification)
+CLASSIFIERS = (ViTForImageClassification, Dinov2ForImageClassification, ResNetForImageClassification)
 TEMPLATE = "This is a photo of {}."
 
 
@@ -35,7 +36,8 @@ class ImageEncoder(loading.FromPretrained):
 
     Args:
         processor: prepares the images.
-        model: a ViT or DINOv2, whose vector of an image is that of its first position; or a CLIPModel.
+        model: a ViT or DINOv2, whose vector of an image is that of its first position; a ResNet, which takes the mean
+            of its last maps; or a CLIPModel.
         tokenizer: of a CLIP.
 
     Example:
@@ -45,7 +47,7 @@ class ImageEncoder(loading.FromPretrained):
         texts @ images.T
     """
 
-    kinds: ClassVar[tuple[type[PretrainedModel], ...]] = (ViTModel, Dinov2Model, *CLASSIFIERS, CLIPModel)
+    kinds: ClassVar[tuple[type[PretrainedModel], ...]] = (ViTModel, Dinov2Model, ResNetModel, *CLASSIFIERS, CLIPModel)
 
     def __init__(self, processor: ImageProcessor, model: Any, tokenizer: Tokenizer | None = None) -> None:
         self.processor = processor
@@ -113,7 +115,8 @@ class ImageEncoder(loading.FromPretrained):
         if isinstance(self.model, CLIPModel):
             return self.model.get_image_features(pixels)
         base = getattr(self.model, self.model.base_model_prefix, self.model)  # without the head, if there is one
-        return base(pixels).last_hidden_state[:, 0]
+        output = base(pixels)
+        return output.pooler_output.flatten(1) if isinstance(base, ResNetModel) else output.last_hidden_state[:, 0]
 
     def _text_features(self, batch: Batch) -> Vectors:
         tokens_BT = wrap(devices.move(batch.input_ids, next(self.model.parameters()).device))
@@ -126,7 +129,7 @@ class ImageClassifier(ImageEncoder):
 
     Args:
         processor: prepares the images.
-        model: a ViT or DINOv2 for image classification; or a CLIPModel, with its tokenizer.
+        model: a ViT, DINOv2 or ResNet for image classification; or a CLIPModel, with its tokenizer.
         labels: with a CLIP, two or more short descriptions to choose from.
         template: the sentence that a CLIP compares with images, with {} in place of a label.
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
-from tallow.errors import ArgumentError, CheckpointError, HubError, UnsupportedError
+from tallow.errors import ArgumentError, CheckpointError, UnsupportedError
 from tallow.hub import local_settings
 from tallow.lazy_names import import_name
 from tallow.optimum.folders import any_config, onnx_file
@@ -130,7 +129,7 @@ def config_of(source: str, hub: dict[str, Any]) -> Any:
     except CheckpointError:
         config = any_config(find_folder(source, hub, local_settings)[0])
         tasks = [TASKS[name] for each in config.architectures or () if (name := task_of(each)) is not None]
-        if not any(map(is_onnx_alone, tasks)):
+        if not any(task.onnx for task in tasks):
             raise
         return config
 
@@ -177,7 +176,7 @@ def has_class(auto: str, config: Any) -> bool:
 def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) -> Any:
     """Return the model of a task, by the first of its classes that can load it.  Raises: as `from_pretrained`"""
     *others, last = task.models
-    if is_onnx_alone(task):
+    if is_onnx_alone(task) or (task.onnx and not has_class(last, config)):
         return onnx_classes()[last].from_pretrained(source, config=config, **options)
     if (file := onnx_file(source)) is not None:
         if last not in onnx_classes():
@@ -189,15 +188,7 @@ def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) 
     for auto in others:
         if has_class(auto, config):
             return loaded(auto, source, {"config": config, **options})
-    try:
-        return loaded(last, source, {"config": config, **options})
-    except HubError as error:  # it may be a repository for transformers.js, without other weights
-        if last not in onnx_classes() or Path(source).exists():
-            raise
-        try:
-            return onnx_classes()[last].from_pretrained(source, config=config, **options)
-        except HubError:
-            raise error from None
+    return loaded(last, source, {"config": config, **options})
 
 
 def part_of(

@@ -16,12 +16,14 @@ class Task(NamedTuple):
         models: the names of the classes that load its models, of which the first that can does.
         heads: the ends of the architectures of its models, which say what an unnamed task is.
         default: the model that transformers takes if none is named; for models in ONNX files, that of transformers.js.
+        onnx: models of architectures that tallow lacks are loaded from ONNX files.
     """
 
     pipeline: str
     models: tuple[str, ...]
     heads: tuple[str, ...]
     default: str
+    onnx: bool = False
 
 
 TASKS = {
@@ -42,6 +44,7 @@ TASKS = {
         ("AutoModelForDepthEstimation",),
         ("ForDepthEstimation",),
         "onnx-community/depth-anything-v2-small",
+        onnx=True,
     ),
     "feature-extraction": Task(
         "FeatureExtractionPipeline", ("AutoModel",), ("Model",), "distilbert/distilbert-base-cased"
@@ -54,19 +57,24 @@ TASKS = {
         "google/vit-base-patch16-224",
     ),
     "image-feature-extraction": Task(
-        "ImageFeatureExtractionPipeline", ("AutoModel",), ("ViTModel", "Dinov2Model"), "google/vit-base-patch16-224"
+        "ImageFeatureExtractionPipeline",
+        ("AutoModel",),
+        ("ViTModel", "Dinov2Model", "ResNetModel"),
+        "google/vit-base-patch16-224",
     ),
     "image-segmentation": Task(
         "ImageSegmentationPipeline",
         ("AutoModelForImageSegmentation",),
         ("ForSegmentation", "ForSemanticSegmentation", "ForInstanceSegmentation", "ForUniversalSegmentation"),
         "Xenova/detr-resnet-50-panoptic",
+        onnx=True,
     ),
     "object-detection": Task(
         "ObjectDetectionPipeline",
         ("AutoModelForObjectDetection",),
         ("ForObjectDetection",),
-        "Xenova/detr-resnet-50",
+        "facebook/detr-resnet-50",
+        onnx=True,
     ),
     "question-answering": Task(
         "QuestionAnsweringPipeline",

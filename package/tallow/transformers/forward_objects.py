@@ -1,0 +1,87 @@
+"""`forward` of models that find objects in images, under transformers' names.
+
+Letters: B batch, C channels, Y and X pixels, T cells of the map, Q queries, D width, N labels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tallow.core.tensor import Tensor
+from tallow.transformers.capture import capturing
+from tallow.transformers.forward_common import Options
+from tallow.transformers.modeling_outputs import DetrObjectDetectionOutput, Seq2SeqModelOutput
+
+
+class DetrModelForward:
+    """DETR without its heads."""
+
+    config: Any
+    main_input_name = "pixel_values"
+
+    def forward(
+        self,
+        pixel_values: Tensor,
+        pixel_mask: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the hidden states of the queries (B, Q, D) and of the encoder (B, T, D).
+
+        Args:
+            pixel_values: (B, C, Y, X).
+            pixel_mask: (B, Y, X), 1 where a picture is and 0 where it was padded; None means no padding.
+            output_attentions, output_hidden_states, return_dict: None means as the config says.
+
+        Raises:  ArgumentError, ShapeError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        (hidden, cells), states = self._find(options, pixel_values, pixel_mask)
+        return options.result(
+            Seq2SeqModelOutput, last_hidden_state=hidden, encoder_last_hidden_state=cells, **states(hidden)
+        )
+
+    def _find(self, options: Options, pixels: Tensor, mask: Tensor | None) -> tuple[Any, Any]:
+        """Return the result of the model, and a function from its last states to those of the layers."""
+        whole: Any = getattr(self, "model", self)
+        kept = {"hidden": options.hidden}
+        with (
+            capturing(whole.encoder, **kept, weights=False) as encoded,
+            capturing(whole.decoder, **kept, weights=options.attentions) as decoded,  # the encoder's come first
+        ):
+            result = self.core_forward(pixels, mask)  # type: ignore[attr-defined]
+        layers = self.config.encoder_layers
+
+        def states(last: Tensor) -> dict[str, Any]:
+            return {
+                "decoder_hidden_states": decoded.hidden_states(last),
+                "decoder_attentions": decoded.attentions(layers, 2),
+                "cross_attentions": decoded.attentions(layers + 1, 2),
+                "encoder_hidden_states": encoded.hidden_states(),
+                "encoder_attentions": tuple(decoded.weights[:layers]) or None,
+            }
+
+        return result, states
+
+
+class DetrForward(DetrModelForward):
+    """DETR."""
+
+    def forward(
+        self,
+        pixel_values: Tensor,
+        pixel_mask: Tensor | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the logits (B, Q, N + 1), the last one for no object, and boxes (B, Q, 4).
+
+        Boxes are the centre, width and height, as parts of the picture. Arguments as without the heads.
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        found, states = self._find(options, pixel_values, pixel_mask)
+        return options.result(DetrObjectDetectionOutput, **found._asdict(), **states(found.last_hidden_state))

@@ -87,3 +87,12 @@ def test_skips_and_starts_of_n_grams_end_with_the_text(starts: list[int]) -> Non
     model = loaded([node], [typed("x", 4, dtype=tl.int64)], {})
     found = model(tl.tensor([5, 6, 6, 6])).tolist()  # the pair with 0, 1 and 2 elements between
     assert found == ([3.0] if starts == [0, 0] else [0.0])
+
+
+@pytest.mark.parametrize("op", ["GatherND", "ScatterND"])
+def test_rows_of_an_index_name_at_most_the_dims_of_the_data(op: str) -> None:
+    rest = [typed("u", 2)] if op == "ScatterND" else []
+    node = call(op, "x i u" if rest else "x i", "y")
+    model = loaded([node], [typed("x", 3), typed("i", 2, "n", dtype=tl.int64), *rest], {})
+    with pytest.raises(TallowError, match="name 3 dims"):
+        model(tl.ones(3), tl.zeros(2, 3, dtype=tl.int64), *[tl.ones(2)] * len(rest))

@@ -53,7 +53,12 @@ def gather_nd(data: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 def _nd_index(data: Tensor, indices: Tensor, batch_dims: int = 0) -> tuple[Tensor, ...]:
     """Return the index of each dim that the rows of `indices` name, the dims of the batch first."""
-    rank = indices.dim() - 1
+    rank, named_dims = indices.dim() - 1, indices.shape[-1]
+    if batch_dims + named_dims > data.dim():
+        raise ArgumentError(
+            f"indices {tuple(indices.shape)} name {named_dims} dims of data {tuple(data.shape)}",
+            hint="the last dim of the indices is at most the number of dims of the data",
+        )
     batch = [
         tl.arange(data.shape[i], device=data.device).reshape((-1,) + (1,) * (rank - 1 - i)) for i in range(batch_dims)
     ]

@@ -1,7 +1,9 @@
-"""`pip install .` and the core work on Python versions newer than the suite's."""
+"""`pip install .` and the core work on the oldest and the newest Python that tallow supports and this machine has."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,15 +16,18 @@ CORE = (
     *("data/test_loader", "io/test_safetensors", "kernels/test_table", "nn/test_layers", "nn/test_module"),
     *("ops/test_losses", "optim/test_optimizer", "test_names", "test_random"),
 )
+OWN = "{}.{}".format(*sys.version_info)  # the rest of the suite runs on it
 
 
-@pytest.mark.parametrize("version", ["3.12", "3.13"])
-def test_core_on_another_python(
-    version: str, account_for: Callable[[str, subsuite.Outcome], None], tmp_path: Path
-) -> None:
-    python = pythons.find(version)
+@pytest.mark.parametrize("end", [0, -1], ids=["oldest", "newest"])
+def test_core_on_another_python(end: int, account_for: Callable[[str, subsuite.Outcome], None], tmp_path: Path) -> None:
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    supported = re.findall(r"Python :: (\d+\.\d+)", settings)
+    assert OWN in supported
+    version = [each for each in supported if each == OWN or pythons.find(each)][end]
+    python = None if version == OWN else pythons.find(version)
     if python is None:
-        pytest.skip(f"no Python {version} on this machine")
+        pytest.skip(f"the whole suite runs on Python {OWN}, and this machine has none beyond it")
     python = pythons.install(python, tmp_path / "env")
     junit = tmp_path / "junit.xml"
     tests = [f"tests/unit/{name}.py" for name in CORE]

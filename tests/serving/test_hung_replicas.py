@@ -28,7 +28,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-From: %d\r\nTra
 
 
 def test_a_replica_that_is_stopped(tmp_path: Path) -> None:
-    with front_of(tmp_path, "--replica-timeout", "20") as front:
+    with front_of(tmp_path, "--replica-timeout", "10") as front:
         stopped, _ = children_of(front.process.pid)
         os.kill(stopped, signal.SIGSTOP)
         with ThreadPoolExecutor(4) as pool:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
+from support import paths
 from tests.browser.conftest import START_MS, wait_until
 
 STOPPED = "Python has stopped."
-# The page, the status when Python runs, and the start of the status after a restart.
-PAGES = {
-    "": ("Python is ready.", "Python is ready."),
-    "wasm_examples/llama2c/": ("Ready.", "Ready."),
-    "wasm_examples/chat/": ("Ready.", "Ready."),
-    "wasm_examples/bert/": ("Done.", "Ready."),
-    "wasm_examples/whisper/": ("Ready.", "Ready."),
-    "wasm_examples/train/": ("Python is ready. Press Train.", "Python is ready. Press Train."),
-    "wasm_examples/console/": ("Ready: ", "Ready: "),
-    "wasm_examples/find/": ("Done.", "Done."),
-    "wasm_examples/onnx/": ("Done in", "Ready."),
+# The modules by which pages start Python; each has a test below.
+STARTERS = {
+    "web/front/front-story.js",
+    "web/page/model-page.js",
+    "wasm_examples/console/session.js",
+    "wasm_examples/train/app.js",
 }
+STARTS = "= Runtime.create();"
 
 
 def end_worker(page: Page) -> None:
@@ -39,17 +38,29 @@ def restart(page: Page) -> None:
     page.get_by_test_id("error").get_by_role("button", name="Restart Python").click()
 
 
-@pytest.mark.parametrize("path", PAGES)
+def test_every_page_starts_python_by_one_of_these_modules() -> None:
+    scripts = {
+        path.relative_to(paths.ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for folder in ("web/front", "web/page", "wasm_examples")
+        for path in paths.ROOT.glob(f"{folder}/**/*.js")
+        if path.name != "tallow.js"  # has the class
+    }
+    assert {name for name, script in scripts.items() if STARTS in script} == STARTERS
+    for page in paths.ROOT.glob("wasm_examples/*/index.html"):
+        of_page = [script for name, script in scripts.items() if f"/{page.parent.name}/" in name]
+        assert any(STARTS in script or "import { ModelPage" in script for script in of_page), page
+
+
+@pytest.mark.parametrize("path", ["", "wasm_examples/train/"])
 def test_page_whose_worker_ends_offers_a_restart(path: str, page: Page, revisited_site: str) -> None:
-    ready, again = PAGES[path]
     page.goto(f"{revisited_site}{path}")
     if not path:
         page.get_by_test_id("prompt").focus()  # starts Python
-    expect_status(page, ready)
+    expect_status(page, "Python is ready.")
     end_worker(page)
     expect_stop(page, "its worker has ended")
     restart(page)
-    expect_status(page, again)
+    expect_status(page, "Python is ready.")
     expect(page.get_by_test_id("error")).to_be_hidden()
 
 
@@ -59,17 +70,11 @@ def write_story(page: Page) -> str:
     return page.get_by_test_id("output").text_content() or ""
 
 
-@pytest.fixture
-def story(page: Page, revisited_site: str) -> Page:
-    """The story page with its model."""
+def test_worker_that_ends_or_hangs_while_it_writes_is_replaced(page: Page, revisited_site: str) -> None:
     page.goto(f"{revisited_site}wasm_examples/llama2c/")
     page.get_by_test_id("seed").fill("1")
     expect_status(page, "Ready.")
-    return page
-
-
-def test_worker_that_ends_while_it_writes(story: Page) -> None:
-    expected = write_story(story)
+    story, expected = page, write_story(page)
     story.get_by_test_id("generate").click()
     end_worker(story)
     expect_stop(story, "its worker has ended")
@@ -77,9 +82,6 @@ def test_worker_that_ends_while_it_writes(story: Page) -> None:
     assert write_story(story) == expected  # also without the button
     expect(story.get_by_test_id("error")).to_be_hidden()
 
-
-def test_worker_that_hangs_is_replaced_after_stop(story: Page) -> None:
-    expected = write_story(story)
     story.workers[0].evaluate("setTimeout(() => { for (;;); })")
     story.get_by_test_id("generate").click()
     story.get_by_test_id("stop").click()
@@ -89,7 +91,7 @@ def test_worker_that_hangs_is_replaced_after_stop(story: Page) -> None:
     assert write_story(story) == expected
 
 
-def test_console_after_a_trap_is_not_ready(page: Page, revisited_site: str) -> None:
+def test_console_after_a_trap_and_whose_code_ends_the_worker_is_not_ready(page: Page, revisited_site: str) -> None:
     page.goto(f"{revisited_site}wasm_examples/console/")
     page.get_by_test_id("prompt").fill("import ctypes; ctypes.memset(0xFFFFFFF0, 0, 64)")
     page.get_by_test_id("run").click()
@@ -99,29 +101,36 @@ def test_console_after_a_trap_is_not_ready(page: Page, revisited_site: str) -> N
     page.get_by_test_id("prompt").fill("print(6 * 7)")
     page.get_by_test_id("run").click()
     expect(page.get_by_test_id("output").locator(".written").filter(has_text="42")).to_have_count(1)
-
-
-def test_console_whose_code_ends_the_worker(page: Page, revisited_site: str) -> None:
-    page.goto(f"{revisited_site}wasm_examples/console/")
     page.get_by_test_id("prompt").fill("import js; js.close()")
     page.get_by_test_id("run").click()
     expect_stop(page, "its worker has ended")
 
 
-@pytest.fixture
-def runtime(page: Page, revisited_site: str) -> Page:
-    """The page of the stand-in with a runtime; `stops` are the messages of its ends."""
+@pytest.fixture(scope="module")
+def opened(browser: Browser, revisited_site: str) -> Iterator[Page]:
+    """The page of the stand-in."""
+    context = browser.new_context()
+    page = context.new_page()
     page.goto(f"{revisited_site}standin/")
     wait_until(page, "document.title === 'loaded'")
-    page.evaluate(
+    yield page
+    context.close()
+
+
+@pytest.fixture
+def runtime(opened: Page) -> Page:
+    """The page with a runtime, the one of the tests before if that still runs; `stops` are the messages of its ends."""
+    opened.evaluate(
         """async () => {
+          if (window.stops?.length === 0) return;
+          window.runtime?.close();
           window.stops = [];
           window.runtime = Runtime.create();
           runtime.onStop = ({ message }) => stops.push(message);
           await runtime.start(app);
         }"""
     )
-    return page
+    return opened
 
 
 def test_worker_that_computes_has_not_stopped(runtime: Page) -> None:
@@ -136,27 +145,17 @@ def test_worker_that_computes_has_not_stopped(runtime: Page) -> None:
     assert runtime.evaluate("stops") == []
 
 
-def test_requests_to_a_stopped_worker_fail(runtime: Page) -> None:
+def test_a_request_that_cannot_be_sent_fails_at_once(runtime: Page) -> None:
+    failed = "() => runtime.call('count', { to() {} }).catch(({ name }) => name)"
+    assert runtime.evaluate(failed) == "DataCloneError"
+    assert runtime.evaluate("() => runtime.ping().then(() => 'answered')") == "answered"
+
+
+def test_requests_to_a_stopped_worker_fail_and_leave_nothing_behind(runtime: Page) -> None:
     runtime.workers[0].evaluate("setTimeout(() => self.close(), 500)")
     failed = runtime.evaluate(
         """async () => {
           const said = ({ name, message }) => `${name}: ${message}`;
-          const generate = async () => {
-            for await (const token of runtime.generate({ count: 1e6, pause_s: 0.01 }));
-          };
-          const failed = [await generate().catch(said)];
-          for (const later of [runtime.ping(), runtime.call("fail")]) failed.push(await later.catch(said));
-          return failed;
-        }"""
-    )
-    assert failed == 3 * ["PythonStopped: Python has stopped: its worker has ended."]
-    assert runtime.evaluate("stops") == ["Python has stopped: its worker has ended."]
-
-
-def test_a_request_leaves_nothing_behind_when_its_worker_ends(runtime: Page) -> None:
-    runtime.workers[0].evaluate("setTimeout(() => self.close(), 500)")
-    listening = runtime.evaluate(
-        """async () => {
           const { signal } = new AbortController();
           let listening = 0;
           for (const [name, by] of [["addEventListener", 1], ["removeEventListener", -1]]) {
@@ -168,17 +167,13 @@ def test_a_request_leaves_nothing_behind_when_its_worker_ends(runtime: Page) -> 
           const generate = async () => {
             for await (const token of runtime.generate({ count: 1e6, pause_s: 0.01 }, { signal }));
           };
-          await generate().catch(() => {});
-          return listening;
+          const failed = [await generate().catch(said)];
+          for (const later of [runtime.ping(), runtime.call("fail")]) failed.push(await later.catch(said));
+          return [listening, ...failed];
         }"""
     )
-    assert listening == 0
-
-
-def test_a_request_that_cannot_be_sent_fails_at_once(runtime: Page) -> None:
-    failed = "() => runtime.call('count', { to() {} }).catch(({ name }) => name)"
-    assert runtime.evaluate(failed) == "DataCloneError"
-    assert runtime.evaluate("() => runtime.ping().then(() => 'answered')") == "answered"
+    assert failed == [0, *3 * ["PythonStopped: Python has stopped: its worker has ended."]]
+    assert runtime.evaluate("stops") == ["Python has stopped: its worker has ended."]
 
 
 def test_closing_is_no_stop(runtime: Page) -> None:

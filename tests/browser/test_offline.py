@@ -45,22 +45,6 @@ def change(folder: Path, name: str, old: str, new: str) -> None:
     (folder / "site.json").write_text(json.dumps(site | {"version": f"{site['version']}+"}))
 
 
-def test_story_is_told_without_the_server(page: Page, site_dir: Path) -> None:
-    with serving_plainly(site_dir) as host:
-        open_controlled(page, host.url)
-        page.get_by_test_id("tell").click()
-        expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
-        story = page.get_by_test_id("output").text_content()
-        host.stop()
-        page.close()
-        again = page.context.new_page()
-        again.goto(host.url)
-        again.get_by_test_id("tell").click()
-        expect(again.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
-        assert again.get_by_test_id("output").text_content() == story
-        assert again.evaluate("crossOriginIsolated")
-
-
 def test_update_is_taken_at_the_next_visit(page: Page, pages: Path) -> None:
     with serving_plainly(pages) as host:
         open_controlled(page, f"{host.url}{STORY}")
@@ -77,21 +61,24 @@ def test_update_is_taken_at_the_next_visit(page: Page, pages: Path) -> None:
         expect(page.get_by_role("heading", level=1)).to_have_text("Version two")
 
 
-@pytest.mark.parametrize(("status", "is_kept"), [(500, True), (503, True), (404, False), (410, False)])
-def test_copies_are_deleted_only_if_an_update_lacks_them(status: int, is_kept: bool, page: Page, pages: Path) -> None:
-    file, following = "web/mp3.js", "web/wav.js"  # renewed in this order; the front page needs neither
+def test_copies_are_deleted_only_if_an_update_lacks_them(page: Page, pages: Path) -> None:
+    answers = {500: True, 503: True, 404: False, 410: False}  # and whether a copy is kept
+    files, following = {status: f"web/{status}.js" for status in answers}, "web/wav.js"  # renewed in this order
     put = "async (url) => (await caches.open('tallow-site')).put(url, new Response('old'))"
     with serving_plainly(pages) as host:
         open_controlled(page, host.url)
         wait_until(page, f"async () => (await ({KEPT})()).includes('site.json')")
-        for name in (file, following):
+        for name in (*files.values(), following):
             page.evaluate(put, host.url + name)
-        host.fails[file] = status
+        for status, file in files.items():
+            host.fails[file] = status
         change(pages, "index.html", "Deep learning", "Deep learning")
         page.reload()
         wait_for(page, lambda: any(path.endswith(following) for path in host.requests))
-        assert any(path.endswith(file) for path in host.requests)
-        assert (file in page.evaluate(KEPT)) is is_kept
+        kept = page.evaluate(KEPT)
+        for status, file in files.items():
+            assert any(path.endswith(file) for path in host.requests)
+            assert (file in kept) is answers[status]
 
 
 def test_page_that_was_never_opened_says_so(page: Page, pages: Path) -> None:
@@ -154,12 +141,15 @@ def digest_of(folder: Path, end: str) -> str:
     return next(digest for path, digest in files_of(folder).items() if path.endswith(end))
 
 
-def test_damaged_copy_of_the_runtime_is_fetched_again(page: Page, site_dir: Path) -> None:
+def test_damaged_copy_of_the_runtime_is_fetched_again_and_a_story_is_told_without_the_server(
+    page: Page, site_dir: Path
+) -> None:
     name = "pyodide-shared.asm.wasm"
     with serving_plainly(site_dir) as host:
         open_controlled(page, host.url)
         page.get_by_test_id("tell").click()
         expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
+        story = page.get_by_test_id("output").text_content()
         wait_until(page, f"async () => (await ({DIGEST})('{name}')) === '{digest_of(site_dir, name)}'")
         kept = {path for path in page.evaluate(KEPT) if path in files_of(site_dir)}
         page.evaluate(DAMAGE, name)
@@ -171,20 +161,28 @@ def test_damaged_copy_of_the_runtime_is_fetched_again(page: Page, site_dir: Path
         wait_until(page, f"async () => (await ({DIGEST})('{name}')) === '{digest_of(site_dir, name)}'")
         asked = [path for path in kept if f"/{site_dir.name}/{path}" in host.requests]
         assert [path.rpartition("/")[2] for path in asked] == [name], "intact copies are not asked for"
+        host.stop()
+        page.close()
+        again = page.context.new_page()
+        again.goto(host.url)
+        again.get_by_test_id("tell").click()
+        expect(again.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
+        assert again.get_by_test_id("output").text_content() == story
+        assert again.evaluate("crossOriginIsolated")
 
 
-@pytest.mark.parametrize("content", [b"<!doctype html><title>Log in to this network</title>", b"\0asm\1\0\0\0"])
-def test_other_content_is_not_kept_as_a_file_of_the_runtime(content: bytes, page: Page, site_dir: Path) -> None:
+def test_other_content_is_not_kept_as_a_file_of_the_runtime(page: Page, site_dir: Path) -> None:
     """A page of the network, or the start of the file."""
     name = "pyodide.mjs"
     with serving_plainly(site_dir) as host:
         open_controlled(page, host.url)
-        host.says[name] = content
-        page.get_by_test_id("tell").click()
-        expect(page.get_by_test_id("error")).to_be_visible()
-        wait_until(page, f"async () => !(await ({DIGEST})('{name}'))")
+        for content in (b"<!doctype html><title>Log in to this network</title>", b"\0asm\1\0\0\0"):
+            host.says[name] = content
+            page.get_by_test_id("tell").click()
+            expect(page.get_by_test_id("error")).to_be_visible()
+            wait_until(page, f"async () => !(await ({DIGEST})('{name}'))")
+            page.reload()
         host.says.clear()
-        page.reload()
         page.get_by_test_id("tell").click()
         expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
         wait_until(page, f"async () => (await ({DIGEST})('{name}')) === '{digest_of(site_dir, name)}'")

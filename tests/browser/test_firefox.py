@@ -9,7 +9,27 @@ import pytest
 from tests.browser.firefox import Firefox, running
 from tests.browser.plain_host import PlainHost, serving_plainly
 
-LINES = "\n".join(f"a small red ball, number {i}" for i in range(100))
+KERNELS_AGREE = """
+from tallow import kernels
+import tallow.nn.functional as F
+tl.manual_seed(0)
+x, w, images, heads = tl.randn(300, 400), tl.randn(400, 256), tl.randn(2, 8, 40, 40), tl.randn(2, 4, 100, 32)
+computations = {
+    "matmul": lambda: x @ w,
+    "softmax": lambda: tl.softmax(x, dim=-1),
+    "layer_norm": lambda: F.layer_norm(x, (400,)),
+    "gelu": lambda: F.gelu(x),
+    "attention": lambda: F.scaled_dot_product_attention(heads, heads, heads),
+    "conv2d": lambda: F.conv2d(images, tl.ones(8, 8, 3, 3)),
+    "max_pool2d": lambda: F.max_pool2d(images, 2),
+}
+def differs(compute):
+    with kernels.off():
+        expected = compute()
+    return not tl.allclose(compute(), expected, rtol=2e-5, atol=2e-5 * expected.abs().max().item())
+
+print("differ:", [name for name, compute in computations.items() if differs(compute)], "by", kernels.info().library)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -41,49 +61,17 @@ def write_a_story(window: Firefox) -> None:
     window.says("status", "Stopped.")
 
 
-def chat(window: Firefox) -> None:
-    window.fill("prompt", "Nora was a curious girl")
-    window.fill("max-tokens", "20")
-    window.click("send")
-    window.says("status", "Done.")
-    window.says("output", "Nora was a curious girl")
-    window.fill("max-tokens", "450")
-    window.fill("temperature", "2")
-    window.fill("prompt", "Go on")
-    window.click_when("stop", "document.querySelectorAll('[data-testid=assistant] [data-testid=text]')[1]?.textContent")
-    window.click("send")
-    window.says("status", "Stopped.")
-
-
-def compare(window: Firefox) -> None:
-    window.fill("texts", "a small red ball\na small red car\nrain")
-    window.evaluate("document.querySelector('[data-testid=as-table]').open = true")
-    window.click("embed")
-    window.until("document.querySelectorAll('[data-testid=table] tr').length === 4")
-    window.says("status", "Done.")
-    window.fill("texts", LINES)
-    window.click_when("stop", "document.querySelector('#status').textContent.includes('Reading line')")
-    window.click("embed")
-    window.says("status", "Stopped.")
-
-
 def transcribe(window: Firefox) -> None:
     window.evaluate("document.querySelector('#samples button').click()")
     window.says("status", "Done.")
     window.until("document.querySelector('#transcript').textContent.trim()")
 
 
-def train(window: Firefox) -> None:
-    window.click("train")
-    window.says("status", "Training.")
-    window.click("pause")
-    window.says("status", "Paused after")
-
-
 def run_cells(window: Firefox) -> None:
-    window.fill("prompt", "print(tl.arange(4) * 2, tl.get_num_threads())")
+    """Compare the kernels with the code for arrays, and interrupt a cell."""
+    window.fill("prompt", KERNELS_AGREE)
     window.click("run")
-    window.says("output", "tensor([0, 2, 4, 6])")
+    window.says("output", "differ: [] by wasm relaxed-simd")
     window.fill("prompt", "while True: pass")
     window.click("run")
     window.says("status", "Running.")
@@ -92,39 +80,16 @@ def run_cells(window: Firefox) -> None:
 
 
 # For each page: where it says that it is ready, with which words, and what a user does there.
+# The other pages start and stop Python by the same modules: test_stopped.py.
 PAGES: dict[str, tuple[str, str, Callable[[Firefox], None]]] = {
     "front": ("tell", "Tell", tell),
     "llama2c": ("status", "Ready.", write_a_story),
-    "chat": ("status", "Ready.", chat),
-    "bert": ("status", "Done.", compare),  # it begins with an example
     "whisper": ("status", "Ready.", transcribe),
-    "train": ("status", "Python is ready.", train),
     "console": ("status", "Ready: tallow", run_cells),
 }
 
 
-OFFLINE = ("front", "llama2c", "chat", "console", "train")
-KERNELS_AGREE = """
-from tallow import kernels
-import tallow.nn.functional as F
-tl.manual_seed(0)
-x, w, images, heads = tl.randn(300, 400), tl.randn(400, 256), tl.randn(2, 8, 40, 40), tl.randn(2, 4, 100, 32)
-computations = {
-    "matmul": lambda: x @ w,
-    "softmax": lambda: tl.softmax(x, dim=-1),
-    "layer_norm": lambda: F.layer_norm(x, (400,)),
-    "gelu": lambda: F.gelu(x),
-    "attention": lambda: F.scaled_dot_product_attention(heads, heads, heads),
-    "conv2d": lambda: F.conv2d(images, tl.ones(8, 8, 3, 3)),
-    "max_pool2d": lambda: F.max_pool2d(images, 2),
-}
-def differs(compute):
-    with kernels.off():
-        expected = compute()
-    return not tl.allclose(compute(), expected, rtol=2e-5, atol=2e-5 * expected.abs().max().item())
-
-print("differ:", [name for name, compute in computations.items() if differs(compute)], "by", kernels.info().library)
-"""
+OFFLINE = ("front", "llama2c", "console")
 
 
 def open_page(window: Firefox, host: PlainHost, name: str) -> None:
@@ -143,13 +108,6 @@ def test_page_starts_computes_stops_and_starts_again(browser_window: Firefox, ho
     browser_window.reload()
     assert browser_window.evaluate("crossOriginIsolated")
     browser_window.says(element, words)
-
-
-def test_kernels_agree_with_the_array_code(browser_window: Firefox, host: PlainHost) -> None:
-    open_page(browser_window, host, "console")
-    browser_window.fill("prompt", KERNELS_AGREE)
-    browser_window.click("run")
-    browser_window.says("output", "differ: [] by wasm relaxed-simd")
 
 
 @pytest.mark.parametrize("name", OFFLINE)

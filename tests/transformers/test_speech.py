@@ -194,6 +194,12 @@ def test_speech_is_transcribed(folders: Folders, letters: str) -> None:
             pipe(sound)
     with pytest.raises(ArgumentError, match="char"):
         pipe(SOUND, return_timestamps=True)
+    for lengths in ((0.1, -0.05), (0.1, (0, -0.05)), (0.1, (0, 0, 0)), (np.nan, None), (np.inf, 0)):
+        with pytest.raises(ArgumentError, match="chunk_length_s="):
+            pipe(SOUND, chunk_length_s=lengths[0], stride_length_s=lengths[1])
+    whole, rest = SOUND[:1600], np.zeros(5, np.float32)  # the rest is shorter than a frame, which says nothing
+    parts: Any = {"chunk_length_s": 0.1, "stride_length_s": 0}
+    assert pipe(np.concatenate([whole, rest]), **parts) == pipe(whole, **parts)
 
 
 def test_sounds_are_labelled(folders: Folders, letters: str) -> None:

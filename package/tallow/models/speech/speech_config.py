@@ -125,6 +125,14 @@ class SpeechConfig(Config):
         """The samples of the sound for each frame of the output."""
         return math.prod(self.conv_stride)
 
+    @property
+    def samples_of_frame(self) -> int:
+        """The samples that one frame of the output reads."""
+        samples = 1
+        for kernel, step in zip(self.conv_kernel[::-1], self.conv_stride[::-1], strict=True):
+            samples = (samples - 1) * step + kernel
+        return samples
+
     def frames_of(self, samples: Any) -> Any:
         """Return the number of frames for a number of samples, or for an array of them."""
         for kernel, step in zip(self.conv_kernel, self.conv_stride, strict=True):

@@ -33,6 +33,10 @@ class LetterRecognition(AutomaticSpeechRecognitionPipeline):
     def _step(self) -> int:
         return int(self.model.config.inputs_to_logits_ratio)
 
+    @property
+    def _least(self) -> int:
+        return int(self.model.config.samples_of_frame)
+
     def _whole(self, samples: Samples) -> dict[str, Any]:
         seconds = len(samples) / self.feature_extractor.sampling_rate
         if seconds > LONGEST_S:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, Self
 
 from tallow.errors import ArgumentError, AudioError, UnsupportedError
@@ -28,7 +29,8 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
             and other models read it whole.
         stride_length_s: how much parts overlap at each side, or at the left and the right; a sixth by default.
 
-    Raises:  UnsupportedError for a model that does not transcribe; AudioError for a sound without samples
+    Raises:  UnsupportedError for a model that does not transcribe; AudioError for a sound without samples;
+             ArgumentError for lengths of parts that are negative or not finite, or of no more than their overlaps
     """
 
     parts = ("tokenizer", "feature_extractor")
@@ -57,6 +59,11 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
         """The samples of which parts and their overlaps have a multiple."""
         return 1
 
+    @property
+    def _least(self) -> int:
+        """The samples of the shortest part that says anything."""
+        return 1
+
     def _whole(self, samples: Samples) -> dict[str, Any]:
         """Return the model's input for a sound that is not read in parts."""
         return self._features(samples)
@@ -79,8 +86,14 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
             yield {**self._whole(samples), **others}
             return
         around = chunk_length_s / 6 if stride_length_s is None else stride_length_s
-        left_s, right_s = (around, around) if isinstance(around, int | float) else around
-        length, left, right = (round(seconds * rate / step) * step for seconds in (chunk_length_s, left_s, right_s))
+        lengths = (chunk_length_s, *((around, around) if isinstance(around, int | float) else around))
+        if len(lengths) != 3 or not all(0 <= seconds < inf for seconds in lengths):
+            raise ArgumentError(
+                f"chunk_length_s={chunk_length_s!r:.80} and stride_length_s={stride_length_s!r:.80}",
+                hint="pass seconds; for the overlaps of both sides one number or two",
+            )
+        left_s, right_s = lengths[1:]
+        length, left, right = (round(seconds * rate / step) * step for seconds in lengths)
         if length <= left + right:
             raise ArgumentError(
                 f"parts of {chunk_length_s} s that overlap by {left_s} and {right_s} s",
@@ -90,7 +103,7 @@ class AutomaticSpeechRecognitionPipeline(ChunkPipeline):
             chunk = samples[begin : begin + length]
             is_last = begin + length >= len(samples)
             stride = [len(chunk), left if begin else 0, 0 if is_last else right]
-            if len(chunk) > stride[1]:
+            if len(chunk) > stride[1] and (not begin or len(chunk) >= self._least):
                 yield {**self._features(chunk), "stride": stride, **others}
             if is_last:
                 break

@@ -12,7 +12,8 @@ import transformers
 from support.image_folders import RESNET, random_weights, saved_detector
 
 import tallow as tl
-from tallow.errors import CheckpointError
+from tallow.cli import main
+from tallow.errors import CheckpointError, NumericError
 from tallow.models import AutoModel, DetrForObjectDetection, ObjectDetector
 
 PIXELS = np.random.default_rng(0).normal(size=(2, 3, 75, 91)).astype(np.float32)
@@ -78,6 +79,29 @@ def test_objects_are_those_of_transformers(tmp_path: Path) -> None:
         np.testing.assert_allclose([each.score for each in own], row["scores"][order], atol=1e-4)
         boxes = np.array([each.box for each in own]).reshape(-1, 4)
         np.testing.assert_allclose(boxes, row["boxes"][order], atol=1e-2)
+
+
+def test_weights_with_nan_are_an_error_and_no_empty_picture(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    saved_detector(tmp_path)
+    detector = ObjectDetector.from_pretrained(tmp_path)
+    detector.finder.model.class_labels_classifier.bias.data.fill_(float("nan"))  # type: ignore[attr-defined]
+    with pytest.raises(NumericError, match="NaN"):
+        detector.detect(np.zeros((40, 40, 3), np.uint8))
+
+
+def test_a_picture_that_is_too_thin_does_not_end_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    saved_detector(tmp_path)
+    for name, size in (("a.png", (1, 3000)), ("b.png", (30, 40))):
+        pillow.new("RGB", size).save(tmp_path / name)
+    command = ["detect", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "--model", str(tmp_path)]
+    assert main([*command, "--threshold", "1"]) == 1
+    output = capsys.readouterr()
+    assert "1 by 3000 pixels is too thin" in output.err
+    assert "b.png" in output.out
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the objects of each image.
 
-    Returns:  1 if a file could not be read, else 0
+    Returns:  1 if a file could not be read, or its picture is too thin for the model, else 0
     Raises:  TallowError, OSError for other invalid input
     """
     paths = [path for each in arguments.images for path in _files(Path(each))]
@@ -69,15 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
         Progress(len(paths), "detecting", "images") as progress,
     ):
         for i, path in enumerate(paths):
+            progress.advance_to(i)
             try:
                 image = read_image(path)
+                (found,) = detector.detect(image, arguments.threshold)
             except (ImageError, OSError) as error:
                 failed += 1
                 report(f"tallow detect: error: {one_line(error)}")
                 continue
-            finally:
-                progress.advance_to(i)
-            (found,) = detector.detect(image, arguments.threshold)
             if targets is not None:
                 with atomic_write(targets[i]) as file:
                     draw_detections(image, found).save(file, "PNG")

@@ -56,7 +56,7 @@ def box_area(boxes: Any) -> Boxes:
     Args:    boxes: left, top, right, bottom
     Shapes:  (..., 4) -> (...)
     """
-    boxes = floating(boxes)
+    boxes = _upcast(floating(boxes))
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
@@ -65,10 +65,18 @@ def overlap(boxes: Boxes, others: Boxes) -> Boxes:
 
     Shapes:  (..., 4), (..., 4) -> (...)
     """
-    low, high = np.maximum(boxes[..., :2], others[..., :2]), np.minimum(boxes[..., 2:], others[..., 2:])
-    common = (high - low).clip(min=0).prod(axis=-1)
+    sides = [
+        np.minimum(boxes[..., i + 2], others[..., i + 2]) - np.maximum(boxes[..., i], others[..., i]) for i in (0, 1)
+    ]
+    width, height = (np.maximum(_upcast(side), 0) for side in sides)
+    common = width * height
     with np.errstate(invalid="ignore"):
         return common / (box_area(boxes) + box_area(others) - common)
+
+
+def _upcast(values: Boxes) -> Boxes:
+    """Return values in a dtype that holds areas: float16 ends at a square of 255 by 255."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def box_iou(boxes: Any, others: Any) -> Boxes:

@@ -44,8 +44,9 @@ def draw_detections(picture: Any, detections: Sequence[Detection], *, width: int
         draw.rectangle((left, top, max(left, right), max(top, bottom)), outline=colour, width=line)
         text = f"{each.label} {each.score:.0%}"
         box = draw.textbbox((0, 0), text, font=font)
-        place = (left, max(0, top - int(box[3]) - 2 * line))
-        draw.rectangle((*place, place[0] + box[2] + 2 * line, place[1] + box[3] + 2 * line), fill=colour)
+        width_of_text = int(box[2]) + 2 * line
+        place = (max(0, min(left, image.width - 1 - width_of_text)), max(0, top - int(box[3]) - 2 * line))
+        draw.rectangle((*place, place[0] + width_of_text, place[1] + box[3] + 2 * line), fill=colour)
         draw.text((place[0] + line, place[1] + line), text, fill=DARK if _is_bright(colour) else LIGHT, font=font)
     return image
 

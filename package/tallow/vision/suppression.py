@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.errors import ShapeError
-from tallow.vision.boxes import floating, overlap
+from tallow.vision.boxes import Boxes, floating, overlap
 
 Indices = npt.NDArray[np.int64]
 
@@ -24,21 +24,19 @@ def nms(boxes: Any, scores: Any, iou_threshold: float) -> Indices:
         iou_threshold: the largest intersection over union of two boxes that both stay.
 
     Shapes:  (N, 4), (N,) -> (M,)
-    Raises:  ShapeError for another number of scores than of boxes
+    Raises:  ShapeError
     Source:  torchvision.ops.nms. As there, overlaps have the dtype of the boxes, and the threshold is a float64: 0.6 in
              float32 is above it
     """
-    boxes, scores = floating(boxes), np.asarray(scores)
-    if scores.shape != (len(boxes),):
-        raise ShapeError(f"scores {scores.shape} of boxes {boxes.shape}; expected one for each box")
+    boxes, scores = _checked(boxes, scores)
     limit = np.float64(iou_threshold)
-    order = np.argsort(-scores, kind="stable")
-    kept = []
-    while order.size:
-        first, order = order[0], order[1:]
-        kept.append(int(first))
-        order = order[~(overlap(boxes[first], boxes[order]) > limit)]
-    return np.array(kept, np.int64)
+    order = by_score(scores)
+    ordered = np.asfortranarray(boxes[order])  # edges lie together
+    stays = np.ones(len(order), bool)
+    for i in range(len(order)):
+        if stays[i]:
+            stays[i + 1 :] &= ~(overlap(ordered[i], ordered[i + 1 :]) > limit)
+    return order[stays]
 
 
 def batched_nms(boxes: Any, scores: Any, labels: Any, iou_threshold: float) -> Indices:
@@ -49,10 +47,25 @@ def batched_nms(boxes: Any, scores: Any, labels: Any, iou_threshold: float) -> I
     Raises:  ShapeError
     Source:  torchvision.ops.batched_nms
     """
-    boxes, scores, labels = floating(boxes), np.asarray(scores), np.asarray(labels)
+    boxes, scores = _checked(boxes, scores)
+    labels = np.asarray(labels)
     if labels.shape != (len(boxes),):
         raise ShapeError(f"labels {labels.shape} of boxes {boxes.shape}; expected one for each box")
     groups = [np.flatnonzero(labels == label) for label in sorted(set(labels.tolist()))]  # np.unique imports numpy.ma
     kept = [own[nms(boxes[own], scores[own], iou_threshold)] for own in groups]
     indices = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
-    return indices[np.argsort(-scores[indices], kind="stable")]
+    return indices[by_score(scores[indices])]
+
+
+def by_score(scores: npt.NDArray[Any]) -> Indices:
+    """Return the indices that sort scores (N,) from the best one, equal ones in their order; NaN is first, as in
+    PyTorch.
+    """
+    return (len(scores) - 1 - np.argsort(scores[::-1], kind="stable")[::-1]).astype(np.int64)
+
+
+def _checked(boxes: Any, scores: Any) -> tuple[Boxes, npt.NDArray[Any]]:
+    boxes, scores = floating(boxes), np.asarray(scores)
+    if boxes.ndim != 2 or scores.shape != (len(boxes),):
+        raise ShapeError(f"scores {scores.shape} of boxes {boxes.shape}; expected (N, 4), and one for each box")
+    return boxes, scores

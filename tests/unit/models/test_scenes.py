@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tallow as tl
-from tallow.errors import CheckpointError
+from tallow.errors import CheckpointError, NumericError
 from tallow.io import safetensors
 from tallow.models.vision.scene_finder import SceneFinder, masks_of
 from tallow.models.vision.scenes import (
@@ -109,6 +109,15 @@ def test_boxes_of_one_thing_are_joined() -> None:
     assert result.labels.tolist() == [0, 0]
     assert result.masks.shape == (2, 30, 64)
     assert result.boxes[1].tolist() == [30, 29, 44, 30]  # one row of margin above, and what is below is cut off
+
+
+def test_weights_with_nan_are_an_error_and_no_empty_picture(model: SceneDetector) -> None:
+    for layer in (model.presence, model.distances):
+        kept = layer.bias.detach().clone()
+        layer.bias.data.fill_(float("nan"))
+        with pytest.raises(NumericError, match="NaN"):
+            SceneFinder(model, side=32).find([np.zeros((32, 32, 3), np.uint8)], 0.0)
+        layer.bias.data.copy_(kept)
 
 
 def test_masks_are_sums_of_prototypes_in_pixels_of_the_picture() -> None:

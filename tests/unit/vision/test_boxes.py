@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,36 @@ def test_suppression_keeps_the_best_of_overlapping_boxes() -> None:
     assert nms(boxes.astype(np.float64), [0.5, 0.9, 0.1], 0.6).tolist() == [1, 0, 2]
     assert batched_nms(boxes, [0.5, 0.9, 0.95], [0, 1, 0], 0.5).tolist() == [2, 1, 0]
     assert batched_nms(np.zeros((0, 4)), [], [], 0.5).tolist() == []
+
+
+def test_suppression_orders_scores_as_pytorch_sorts() -> None:
+    """NaN comes first, so that no result hides it; equal scores stay in their order; they may be unsigned."""
+    twice = np.array([[0, 0, 10, 10], [0, 0, 10, 10], [20, 20, 30, 30]], np.float32)
+    assert nms(twice, [np.nan, 0.5, 0.9], 0.5).tolist() == [0, 2]
+    assert nms(twice, np.array([0, 1, 200], np.uint8), 0.5).tolist() == [2, 1]
+    assert batched_nms(twice, [0.5, 0.5, 0.5], [0, 1, 0], 0.5).tolist() == [0, 1, 2]
+    for boxes, scores in ((np.zeros((2, 2, 4)), [0.5, 0.5]), (np.zeros(4), [0.5] * 4)):
+        with pytest.raises(ShapeError, match="scores"):
+            nms(boxes, scores, 0.5)
+
+
+def test_areas_of_float16_are_float32() -> None:
+    """As torchvision's: a square of 600 by 600 is beyond float16."""
+    boxes = np.array([[0, 0, 600, 600], [0, 0, 600, 300]], np.float16)
+    assert box_area(boxes).tolist() == [360_000, 180_000]
+    np.testing.assert_array_equal(box_iou(boxes, boxes), [[1, 0.5], [0.5, 1]])
+
+
+def test_many_boxes_are_compared_row_by_row() -> None:
+    """A table of all pairs would take 8 MB."""
+    corners = np.random.default_rng(0).integers(0, 100, (1000, 2)) * 10.0
+    boxes = np.concatenate([corners, corners + 8], 1)
+    tracemalloc.start()
+    kept = nms(boxes, np.arange(1000.0), 0.5)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(kept) == len({*map(tuple, corners.tolist())})
+    assert most < 1_000_000
 
 
 def test_boxes_of_a_canvas_come_back_to_the_picture() -> None:

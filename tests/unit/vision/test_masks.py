@@ -58,8 +58,8 @@ def test_areas_and_boxes_of_masks() -> None:
 
 def test_drawn_pictures_show_boxes_and_masks() -> None:
     pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    pixels = np.full((60, 80, 3), 200, np.uint8)
-    mask = np.zeros((60, 80), bool)
+    pixels = np.full((60, 120, 3), 200, np.uint8)
+    mask = np.zeros((60, 120), bool)
     mask[40:50, 50:60] = True
     found = [Detection("cat", 0.9, (10, 30, 40, 55)), Detection("dog", 0.5, (45.0, 38.0, 62.0, 52.0), mask)]
     drawn = np.asarray(draw_detections(pixels, found, width=2))
@@ -72,3 +72,14 @@ def test_drawn_pictures_show_boxes_and_masks() -> None:
     assert not changed[57:, :].any()
     with pytest.raises(ArgumentError, match="mask"):
         draw_detections(pixels, [Detection("cat", 0.9, (0, 0, 1, 1), np.ones((2, 2), bool))])
+
+
+def test_labels_of_objects_at_an_edge_are_in_the_picture() -> None:
+    pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    pixels = np.full((60, 120, 3), 200, np.uint8)
+    counts = []
+    for left in (10, 115, -50):
+        drawn = np.asarray(draw_detections(pixels, [Detection("cat", 0.9, (left, 30, left + 2, 50))], width=1))
+        counts.append(int((drawn != 200).any(axis=-1)[:29].sum()))
+    assert counts[0] > 300
+    assert len({*counts}) == 1

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallow.errors import ArgumentError, NumericError
+from tallow.errors import ArgumentError
 from tallow.models.vision.finders import load_finder
-from tallow.models.vision.found import Finder, Found
+from tallow.models.vision.found import Finder, Found, require_finite
 from tallow.models.vision.image_processor import Image, is_one, opened
 from tallow.vision.detection import Detection
 
@@ -89,8 +89,7 @@ class ObjectDetector:
         return found
 
     def _detections(self, found: Found) -> list[Detection]:
-        if not (np.isfinite(found.scores).all() and np.isfinite(found.boxes).all()):
-            raise NumericError("a result holds NaN or infinities", hint="check the weights: tallow inspect --check")
+        require_finite(found.scores, found.boxes)
         order = np.argsort(-found.scores, kind="stable")
         masks = [None] * len(order) if found.masks is None else list(found.masks)
         return [

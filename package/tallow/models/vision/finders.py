@@ -14,14 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow import devices
+from tallow.core.creation import zeros
 from tallow.core.tensor import wrap
-from tallow.errors import ArgumentError, CheckpointError
+from tallow.errors import ArgumentError, CheckpointError, TallowError
 from tallow.hub import local_folder
 from tallow.io.images import pillow
 from tallow.models import loading
 from tallow.models.auto import model_class
 from tallow.models.vision.detr import DetrForObjectDetection
-from tallow.models.vision.found import Finder, Found
+from tallow.models.vision.found import Finder, Found, require_finite
 from tallow.models.vision.image_processor import ImageProcessor
 from tallow.models.vision.postprocessing import Detection as DetrResults
 from tallow.models.vision.yolo import Yolo
@@ -29,6 +30,7 @@ from tallow.models.vision.yolo_file import read_model
 from tallow.tape.modes import no_grad
 from tallow.vision import batched_nms, letterbox
 from tallow.vision.letterbox import BILINEAR, Letterboxed
+from tallow.vision.suppression import by_score
 
 SIDE = 640  # of the longer side of pictures for YOLO
 OVERLAP = 0.7  # of two boxes of a label that both stay
@@ -48,6 +50,7 @@ class DetrFinder(Finder):
         device = next(self.model.parameters()).device
         with no_grad():
             output = self.model(pixels.to(device), None if mask is None else mask.to(device))
+            require_finite(output.logits.float().cpu().numpy())  # a comparison would drop NaN
             sizes = [each.shape[:2] for each in pictures]
             rows = DetrResults().post_process_object_detection(output, threshold, sizes)
         arrays = [{name: value.float().cpu().numpy() for name, value in row.items()} for row in rows]
@@ -73,8 +76,9 @@ class YoloFinder(Finder):
         boxes, scores = (each[0].cpu().numpy() for each in (output.boxes, output.scores))
         labels, best = scores.argmax(-1), scores.max(-1)
         order = np.flatnonzero(~(best <= threshold))  # NaN stays, and is reported
-        order = order[np.argsort(-best[order], kind="stable")][:CANDIDATES]
+        order = order[by_score(best[order])][:CANDIDATES]
         kept = order[batched_nms(boxes[order], best[order], labels[order], OVERLAP)][:MOST]
+        require_finite(best[kept], boxes[kept])
         masks = None
         if output.coefficients is not None and output.prototypes is not None:
             weights, maps = (each[0].cpu().numpy() for each in (output.coefficients, output.prototypes))
@@ -106,18 +110,19 @@ def _masks(
 
 
 def _yolo(path: Path) -> Yolo:
-    """Return the model of a file.  Raises: CheckpointError"""
+    """Return the model of a file, after it has seen a small picture.  Raises: CheckpointError"""
     part = read_model(path)
     try:
-        return Yolo(part)
+        model = Yolo(part)
+        with no_grad():
+            scores = model(zeros((1, 3, model.stride, model.stride))).scores
+        if scores.shape[-1] > len(model.labels):
+            raise ValueError(f"{scores.shape[-1]} scores of {len(model.labels)} labels")
+        return model
     except CheckpointError:
         raise
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:  # of attributes of any type, as the file has them
+    except (TallowError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # A file has attributes of any type, and modules in any order.
         raise CheckpointError(
             f"{path}: its modules do not fit: {error}", hint="pass a YOLOv8 or YOLO11 file"
         ) from error

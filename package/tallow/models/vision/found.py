@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tallow.errors import NumericError
+
 
 class Found(NamedTuple):
     """The objects of one picture.
@@ -39,3 +41,9 @@ class Finder(Protocol):
 
     def find(self, pictures: Sequence[npt.NDArray[np.uint8]], threshold: float) -> list[Found]:
         """Return the objects of pictures (Y, X, 3) in RGB, of any sizes, with scores above a threshold."""
+
+
+def require_finite(*results: npt.NDArray[Any]) -> None:
+    """Raise NumericError for results that hold NaN or infinities."""
+    if not all(np.isfinite(each).all() for each in results):
+        raise NumericError("a result holds NaN or infinities", hint="check the weights: tallow inspect --check")

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, CheckpointError, ShapeError
+from tallow.errors import ArgumentError, CheckpointError, ImageError, ShapeError
 from tallow.hub import local_folder
 from tallow.io.images import MAX_PIXELS, as_rgb, pillow, read_image, too_large
 from tallow.models.config import CONFIG, Config, Count, read_entries
@@ -265,7 +265,9 @@ class ImageProcessor(Config):
                 target = rounded(target[0] / multiple) * multiple, rounded(target[1] / multiple) * multiple
         if self.mod_size:
             target = target[0] - target[0] % self.mod_size, target[1] - target[1] % self.mod_size
-        if not min(target) or target[0] * target[1] > MAX_PIXELS:
+        if not min(target):
+            raise ImageError(f"an image of {width} by {height} pixels is too thin to resize", hint="crop it first")
+        if target[0] * target[1] > MAX_PIXELS:
             raise too_large(f"an image of {width} by {height} pixels, resized", *target)
         return target
 

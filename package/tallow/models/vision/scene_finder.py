@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallow.models.vision.found import Found
+from tallow.models.vision.found import Found, require_finite
 from tallow.models.vision.scenes import MASK_STRIDE, SceneDetector
 from tallow.vision import batched_nms, letterbox
 from tallow.vision.letterbox import Letterboxed
@@ -49,12 +49,14 @@ class SceneFinder:
             threshold: the lowest score.
 
         Shapes:  (Y, X, 3) each
+        Raises:  NumericError for scores and boxes that are not finite
         """
         return [self._find(picture, threshold) for picture in pictures]
 
     def _find(self, picture: Pixels, threshold: float) -> Found:
         box = self.fitted(picture)
         found = self.model.candidates(box.pixels, threshold)
+        require_finite(found.scores, found.boxes)
         kept = batched_nms(found.boxes, found.scores, found.labels, OVERLAP)
         alike = np.zeros(len(kept), np.int64)
         kept = kept[batched_nms(found.boxes[kept], found.scores[kept], alike, OVERLAP_OF_ALL)][:MOST]

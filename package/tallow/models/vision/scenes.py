@@ -177,7 +177,7 @@ class SceneDetector(Module):
             presence_A = _host(heads.presence[0].sigmoid())
         labels_A = shares_AK.argmax(1)
         scores_A = shares_AK.max(1) * presence_A
-        chosen = np.flatnonzero(scores_A >= threshold)
+        chosen = np.flatnonzero(~(scores_A < threshold))  # NaN stays
         centres = cell_centres(pixels.shape[0], pixels.shape[1])[chosen]
         distances = _host(heads.distances[0])[chosen]
         boxes = np.concatenate([centres - distances[:, :2], centres + distances[:, 2:]], 1)

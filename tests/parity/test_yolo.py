@@ -18,7 +18,7 @@ from torch import nn
 
 import tallow as tl
 from tallow.cli import main
-from tallow.errors import ArgumentError, CheckpointError
+from tallow.errors import ArgumentError, CheckpointError, NumericError
 from tallow.models import ObjectDetector
 from tallow.models.vision.yolo import Yolo
 from tallow.models.vision.yolo_file import read_model
@@ -344,6 +344,80 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:5000])
     with pytest.raises(CheckpointError):
         ObjectDetector.from_pretrained(path)
+
+
+def endless(model: Any) -> None:
+    model.model[4].m[0] = nn.Sequential()
+    model.model[4].m[0].add_module("0", model.model[4].m[0])
+
+
+def doubled(model: Any) -> None:
+    part: Any = nn.Sequential(nn.SiLU())
+    for _ in range(30):
+        part = nn.Sequential(part, part)
+    model.model[4].m[0] = part
+
+
+def deep(model: Any) -> None:
+    part: Any = nn.Sequential(nn.SiLU())
+    for _ in range(40):
+        part = nn.Sequential(part)
+    model.model[4].m[0] = part
+
+
+def swapped(model: Any) -> None:
+    model.model[4], model.model[5] = model.model[5], model.model[4]
+
+
+def with_setting(value: Any, *path: Any) -> Any:
+    def damage(model: Any) -> None:
+        *way, last = path
+        for name in way:
+            model = model[name] if isinstance(name, int) else getattr(model, name)
+        setattr(model, last, value)
+
+    return damage
+
+
+DAMAGES = {
+    "endless": endless,
+    "doubled": doubled,
+    "deep": deep,
+    "swapped": swapped,
+    "stride of 0": with_setting(torch.tensor([0.0, 0.0]), "model", -1, "stride"),
+    "stride of NaN": with_setting(torch.tensor([8.0, float("nan")]), "model", -1, "stride"),
+    "endless stride": with_setting(torch.tensor([8.0, 1e9]), "model", -1, "stride"),
+    "one stride": with_setting(torch.tensor(8.0), "model", -1, "stride"),
+    "source": with_setting([99, 7], "model", -1, "f"),
+    "source of text": with_setting("one", "model", 1, "f"),
+    "few names": with_setting({0: "cat"}, "names"),
+    "padding": with_setting((1 << 30, 1 << 30), "model", 0, "conv", "padding"),
+    "step of 0": with_setting((0, 0), "model", 0, "conv", "stride"),
+    "poolings": with_setting(1 << 40, "model", 6, "n"),
+    "factor": with_setting(1e6, "model", 8, "scale_factor"),
+    "factor of text": with_setting("two", "model", 8, "scale_factor"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_models_are_refused_when_they_are_loaded(damage: str, tmp_path: Path) -> None:
+    model = written("boxes", tmp_path / "yolo.pt")
+    DAMAGES[damage](model)
+    torch.save({"model": model}, tmp_path / "yolo.pt")
+    with pytest.raises(CheckpointError):
+        ObjectDetector.from_pretrained(tmp_path / "yolo.pt")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("head", ["cv2", "cv3"])
+def test_results_that_are_not_finite_are_an_error(kind: str, head: str, tmp_path: Path) -> None:
+    model = written(kind, tmp_path / "yolo.pt")
+    with torch.no_grad():
+        getattr(model.model[-1], head)[0][-1].bias.fill_(float("nan"))
+    torch.save({"model": model}, tmp_path / "yolo.pt")
+    detector = ObjectDetector.from_pretrained(tmp_path / "yolo.pt")
+    with pytest.raises(NumericError, match="NaN"):
+        detector.detect(np.zeros((32, 32, 3), np.uint8), 0.1)
 
 
 def test_the_command_prints_and_draws_objects(

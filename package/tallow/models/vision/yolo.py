@@ -27,6 +27,8 @@ from tallow.ops.joining import cat, stack
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor] | None] = {"SiLU": F.silu, "ReLU": F.relu, "Identity": None}
 EPS = 1e-3  # of norms, where a file does not say
 STEPS = 3  # poolings of SPPF, where a file does not say
+# The largest numbers of a file: those of models are far below, and more would take memory or time without a limit.
+MOST_SIZE, MOST_STEPS, MOST_FACTOR, MOST_STRIDE = 64, 16, 8, 256
 
 
 class YoloOutput(NamedTuple):
@@ -55,7 +57,9 @@ class Convolution(Module):
             bias = shift if bias is None else shift + bias * scale
         self.weight = Parameter(weight)
         self.bias = None if bias is None else Parameter(bias)
-        self.options = tuple(conv.get(name, 1) for name in ("stride", "padding", "dilation", "groups"))
+        lowest = {"stride": 1, "padding": 0, "dilation": 1}
+        sizes = [conv.number(name, 1, MOST_SIZE, least) for name, least in lowest.items()]
+        self.options = (*sizes, conv.get("groups", 1))
         kind = "Identity" if act is None else act.kind
         if kind not in ACTIVATIONS:
             raise CheckpointError(f"the activation {kind:.80}", hint=f"tallow has {', '.join(ACTIVATIONS)} there")
@@ -120,7 +124,8 @@ class SPPF(Named):
 
     def __init__(self, part: Part) -> None:
         super().__init__(part, "cv1", "cv2")
-        self.size, self.steps = part.part("m").get("kernel_size", 5), part.get("n", STEPS)
+        self.size = part.part("m").number("kernel_size", 5, MOST_SIZE, 1)
+        self.steps = part.number("n", STEPS, MOST_STEPS)
         self.adds = bool(part.get("add"))
 
     def forward(self, x_BCYX: Tensor) -> Tensor:
@@ -176,7 +181,7 @@ class Upsample(Module):
 
     def __init__(self, part: Part) -> None:
         super().__init__()
-        self.factor = part.get("scale_factor") or 2.0
+        self.factor = part.number("scale_factor", 2.0, MOST_FACTOR, 1)
 
     def forward(self, x_BCYX: Tensor) -> Tensor:
         return F.interpolate(x_BCYX, scale_factor=self.factor, mode="nearest")
@@ -199,7 +204,7 @@ class Transposed(Module):
     def __init__(self, part: Part) -> None:
         super().__init__()
         self.weight, self.bias = Parameter(part.weight("weight")), Parameter(part.weight("bias"))
-        self.options = part.get("stride", 2), part.get("padding", 0)
+        self.options = part.number("stride", 2, MOST_FACTOR, 1), part.number("padding", 0, MOST_SIZE)
 
     def forward(self, x_BCYX: Tensor) -> Tensor:
         return F.conv_transpose2d(x_BCYX, self.weight, self.bias, *self.options)
@@ -223,6 +228,10 @@ class Detect(Named):
         super().__init__(part, "cv2", "cv3", *(("cv4", "proto") if with_masks else ()))
         self.with_masks = with_masks
         self.strides: list[float] = [float(each) for each in part.get("stride").tolist()]
+        if not all(1 <= each <= MOST_STRIDE for each in self.strides):
+            raise CheckpointError(
+                f"strides {self.strides!r:.80}; expected 1 to {MOST_STRIDE}", hint="the file is damaged"
+            )
 
     def forward(self, maps: list[Tensor]) -> YoloOutput:
         boxes, scores, coefficients = [], [], []

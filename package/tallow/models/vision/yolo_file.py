@@ -36,6 +36,7 @@ CLASSES = (
     "types.SimpleNamespace",
 )
 MODELS = ("DetectionModel", "SegmentationModel")
+MOST_LEVELS = 32  # of modules inside of modules; YOLO11 has 9
 
 
 class Part:
@@ -82,6 +83,16 @@ class Part:
         """Return another attribute."""
         return self._attributes().get(name, default)
 
+    def number(self, name: str, default: Any, most: float, least: float = 0) -> Any:
+        """Return an attribute that is a number, or several.  Raises: CheckpointError for others, and out of a range"""
+        found = self.get(name)
+        found = default if found is None else found
+        for each in found if isinstance(found, list | tuple) else (found,):
+            if type(each) not in (int, float) or not least <= each <= most:
+                what = f"a {self.kind} with {name}={found!r:.80}"
+                raise CheckpointError(f"{what}; expected {least} to {most}", hint="the file is damaged")
+        return found
+
     def _held(self, name: str) -> dict[str, Any]:
         held = self._attributes().get(name)
         return held if isinstance(held, dict) else {}
@@ -104,5 +115,21 @@ def read_model(path: Path) -> Part:
         if isinstance(model, Part):
             if model.kind not in MODELS:
                 break
+            _require_tree(model)
             return model
     raise CheckpointError(f"{path} holds no YOLO model that finds objects", hint="pass a file such as yolov8n.pt")
+
+
+def _require_tree(model: Part) -> None:
+    """Raise CheckpointError for modules inside of themselves, or in two places, which could become endless."""
+    seen: set[int] = set()
+    level = [model]
+    for _ in range(MOST_LEVELS):
+        level = [each for each in level if each.parts()]  # modules without others, such as activations, are shared
+        for each in level:
+            if id(each) in seen:
+                raise CheckpointError(f"a {each.kind:.80} is in two places", hint="the file is damaged")
+            seen.add(id(each))
+        level = [inner for each in level for inner in each.parts()]
+    if level:
+        raise CheckpointError(f"modules in more than {MOST_LEVELS} levels", hint="the file is damaged")

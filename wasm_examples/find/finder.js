@@ -79,13 +79,17 @@ export class Finder {
   /** Look at a picture file. @param {Blob & { name?: string }} file */
   async showFile(file) {
     const name = file.name ?? "The picture";
+    const opening = ++this.#opening;
     try {
       const bitmap = await createImageBitmap(file);
-      this.#leaveCamera();
-      this.scene = null;
-      this.#watch(ofStill(bitmap, (context, width, height) => context.drawImage(bitmap, 0, 0, width, height)));
+      if (opening === this.#opening) {
+        this.#leaveCamera();
+        this.scene = null;
+        this.#watch(ofStill(bitmap, (context, width, height) => context.drawImage(bitmap, 0, 0, width, height)));
+      } // else something else was chosen meanwhile
       bitmap.close();
     } catch {
+      if (opening !== this.#opening) return;
       problems.show(new Problem("NoPicture", `${name} is not a picture that this browser reads.`, "Choose a PNG, JPEG or WebP file."));
     }
   }
@@ -105,6 +109,7 @@ export class Finder {
       this.#watch(ofCamera(camera));
       this.#follow(camera);
     } catch (error) {
+      if (opening !== this.#opening) return;
       problems.show(error);
       status.say("The camera is off.");
     }
@@ -165,6 +170,7 @@ export class Finder {
     this.#source = source;
     this.#found = null;
     this.#lit = null;
+    this.#list.clear();
     this.#said = "";
     problems.hide();
     this.refresh();

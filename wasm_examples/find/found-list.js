@@ -35,6 +35,13 @@ export class FoundList {
     if (this.#counts.textContent !== text) this.#counts.textContent = text;
   }
 
+  /** Show nothing, as nothing has been found yet. */
+  clear() {
+    this.#list.replaceChildren();
+    this.#buttons = [];
+    this.#counts.textContent = "";
+  }
+
   /** @param {number | null} index */
   light(index) {
     for (const button of this.#buttons) button.classList.toggle("lit", Number(button.dataset.index) === index);

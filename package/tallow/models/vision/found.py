@@ -1,4 +1,4 @@
-"""What models say of the objects in pictures, and what finds them.
+"""Objects in pictures as models return them, and the interface of models.
 
 Letters: N objects, Y and X pixels.
 """

@@ -67,14 +67,18 @@ def multiply(page: Page, **keywords: Any) -> dict[str, Any]:
     return result
 
 
-def test_an_interrupted_product_leaves_the_threads_usable(page: Page, site: str) -> None:
-    open_standin(page, site)
+def test_threads_are_usable_after_an_interrupt_and_see_memory_that_python_gets_later(
+    page: Page, revisited_site: str
+) -> None:
+    open_standin(page, revisited_site)
     result = multiply(page)
     assert result["others"] == 1
     assert result["summary"] == "wasm relaxed-simd, 2 threads"
     for _ in range(3):
         assert page.evaluate(INTERRUPT) == "interrupted"
         assert multiply(page)["others"] == 1
+    for _ in range(3):
+        assert any(page.evaluate("runtime.call('multiply_in_new_memory', { size: 500 })") for _ in range(20))
 
 
 def test_page_that_is_not_isolated_computes_on_one_thread(page: Page, revisited_site: str) -> None:
@@ -152,13 +156,6 @@ def test_a_cell_that_is_sent_before_the_console_is_ready_has_threads(page: Page,
     expect(page.get_by_test_id("output").locator(".written").last).to_contain_text("parts of others: 1")
 
 
-def test_threads_see_memory_that_python_gets_later(page: Page, revisited_site: str) -> None:
-    open_standin(page, revisited_site)
-    multiply(page)
-    for _ in range(3):
-        assert any(page.evaluate("runtime.call('multiply_in_new_memory', { size: 500 })") for _ in range(20))
-
-
 @pytest.mark.parametrize("what", ["products", "story"])
 def test_thread_that_is_ended_from_outside_is_noticed(
     page: Page, revisited_dir: Path, tmp_path: Path, what: str
@@ -190,7 +187,7 @@ def test_two_pages_at_once(page: Page, revisited_site: str) -> None:
 def test_restarts_leave_no_worker_behind(page: Page, revisited_site: str) -> None:
     """Python's worker and those of its threads end with the runtime."""
     load_standin(page, revisited_site)
-    for _ in range(3):
+    for _ in range(2):
         page.evaluate(START)
         assert multiply(page)["others"] == 1
         assert len(page.workers) == 2  # Python and a thread

@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -331,14 +330,7 @@ def test_every_example_is_offered_and_runs(console: Console) -> None:
 CODE = "print('50% & #1 + “ü”')\nfor i in range(2):\n    i"
 
 
-def test_link_carries_code_and_runs_nothing(page: Page, site: str) -> None:
-    console = Console(page).open(site, f"#code={quote(CODE)}")
-    expect(console.prompt).to_have_value(CODE)
-    expect(console.output).to_contain_text("came with the link")
-    expect(console.output.locator(".given")).to_have_count(0)
-
-
-def test_link_is_copied(console: Console, site: str) -> None:
+def test_link_is_copied_carries_code_and_runs_nothing(console: Console, site: str) -> None:
     console.prompt.fill(CODE)
     console.click("share")
     expect(console.status).to_contain_text("The link was copied")
@@ -346,7 +338,11 @@ def test_link_is_copied(console: Console, site: str) -> None:
     assert link.startswith(f"{site}{PAGE}#code=")
     other = console.page.context.new_page()
     other.goto(link)
-    expect(other.get_by_test_id("prompt")).to_have_value(CODE)
+    opened = Console(other)
+    expect(opened.prompt).to_have_value(CODE)
+    expect(opened.status).to_contain_text("Ready: tallow", timeout=START_MS)
+    expect(opened.output).to_contain_text("came with the link")
+    expect(opened.output.locator(".given")).to_have_count(0)
     other.close()
 
 
@@ -358,9 +354,10 @@ def test_damaged_link_shows_an_error(page: Page, site: str) -> None:
 # ---- without interrupts
 
 
-def test_code_that_does_not_answer_is_ended_by_a_restart(page: Page, site: str) -> None:
-    console = Console(page).open(site)
-    console.run("gone = 1")
+def test_code_typed_during_start_runs_afterwards_and_is_ended_by_a_restart(page: Page, site: str) -> None:
+    page.goto(site + PAGE)
+    console = Console(page).start("gone = 40 + 2\ngone").ready()
+    expect(console.output).to_contain_text("42")
     console.start("print('begun')\nwhile True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass")
     console.wrote("begun")
     console.click("interrupt")
@@ -468,12 +465,6 @@ def test_browser_that_cannot_suspend_python_interrupts_what_sleeps(page: Page, s
     expect(console.output).to_contain_text("KeyboardInterrupt")
 
 
-def test_code_typed_during_start_runs_afterwards(page: Page, site: str) -> None:
-    page.goto(site + PAGE)
-    console = Console(page).start("40 + 2").ready()
-    expect(console.output).to_contain_text("42")
-
-
 def test_page_without_python_shows_an_error(page: Page, site: str) -> None:
     page.route("**/pyodide.mjs", lambda route: route.abort())
     page.goto(site + PAGE)
@@ -481,10 +472,13 @@ def test_page_without_python_shows_an_error(page: Page, site: str) -> None:
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_phone_needs_no_sideways_scroll(browser: Browser, site: str, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-    page = context.new_page()
-    Console(page).open(site).run("print('x' * 500)")
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    context.close()
+def test_phone_needs_no_sideways_scroll(console: Console) -> None:
+    page, before = console.page, console.page.viewport_size
+    page.set_viewport_size({"width": 360, "height": 740})
+    console.run("print('x' * 500)")
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") == 360
+    assert before
+    page.set_viewport_size(before)

@@ -254,7 +254,7 @@ def test_another_model_resets_the_page(small: Reader, tiny: Path) -> None:
     expect(small.status).to_contain_text("Press Compare first")
 
 
-def test_built_in_model_answers_from_the_start(page: Page, site: str) -> None:
+def test_built_in_model_answers_from_the_start_also_unknown_words_and_many_lines(page: Page, site: str) -> None:
     reader = Reader(page).open(site)
     expect(reader.status).to_have_text("Done.", timeout=START_MS)
     expect(reader.name).to_contain_text(glosses.KNOWS)
@@ -264,11 +264,6 @@ def test_built_in_model_answers_from_the_start(page: Page, site: str) -> None:
     scores = vectors[:-1] @ vectors[-1]
     assert reader.ranking() == [texts[i] for i in np.argsort(-scores)]
     np.testing.assert_allclose(reader.scores(), sorted(scores, reverse=True), atol=1e-4 + 5e-4)
-
-
-def test_words_that_the_model_does_not_know_and_many_lines(page: Page, site: str) -> None:
-    reader = Reader(page).open(site)
-    expect(reader.status).to_have_text("Done.", timeout=START_MS)
     reader.compare(*[f"cat {i}" for i in range(120)], "🙂 🙂", query="cat")
     expect(reader.results.locator(".score")).to_have_count(121)
     expect(reader.results.last).to_contain_text("no word of this line is known")
@@ -453,11 +448,10 @@ def test_models_of_the_hub(shared: Reader, tiny_files: dict[str, bytes]) -> None
         shared.page.context.unroute("https://huggingface.co/**")
 
 
-def test_phone(browser: Browser, site: str, tiny: Path) -> None:
-    context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme="dark")
-    page = context.new_page()
-    reader = Reader(page).open(site).choose(tiny).is_ready()
-    reader.compare(*["a rather long line of many words that goes on"] * 30, query="words")
-    width: Any = page.evaluate("document.documentElement.scrollWidth")
+def test_phone(small: Reader) -> None:
+    """The last test: its page stays as narrow."""
+    small.page.set_viewport_size({"width": 360, "height": 740})
+    small.page.emulate_media(color_scheme="dark")
+    small.compare(*["a rather long line of many words that goes on"] * 30, query="words")
+    width: Any = small.page.evaluate("document.documentElement.scrollWidth")
     assert width <= 360
-    context.close()

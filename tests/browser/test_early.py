@@ -26,14 +26,22 @@ def loading(page: Page, revisited_site: str) -> Callable[[str], Callable[[], Non
     return opened
 
 
-def test_a_story_begins_when_the_page_has_loaded(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:
+def test_a_story_begins_when_the_page_has_loaded_in_the_worker_that_has_started_before(
+    page: Page, loading: Callable[[str], Callable[[], None]]
+) -> None:
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     arrive = loading("llama2c")
     page.get_by_test_id("prompt").fill("The dog")
     page.get_by_test_id("steps").fill("8")
     page.get_by_test_id("generate").click()
     expect(page.get_by_test_id("status")).to_have_text("The page is loading. Then it starts.")
+    wait_for(page, lambda: page.workers and any(url.endswith(".asm.wasm") for url in requested))
+    started = page.workers[0]
     arrive()
     expect(page.get_by_test_id("status")).to_contain_text("Done.", timeout=START_MS)
+    assert page.workers[0] == started
+    assert len(page.workers) <= 2, "Python's, and that of a thread"
     assert (page.get_by_test_id("output").text_content() or "").startswith("The dog")
 
 
@@ -68,27 +76,6 @@ def test_nothing_runs_that_was_not_submitted(page: Page, loading: Callable[[str]
     arrive()
     expect(page.get_by_test_id("status")).to_contain_text("Ready: tallow", timeout=START_MS)
     expect(page.get_by_test_id("output").locator(".written")).to_have_count(0)
-
-
-def test_python_starts_before_the_script_has_arrived(page: Page, loading: Callable[[str], Callable[[], None]]) -> None:
-    requested: list[str] = []
-    page.on("request", lambda request: requested.append(request.url))
-    arrive = loading("llama2c")
-    wait_for(page, lambda: any(url.endswith(".asm.wasm") for url in requested))
-    arrive()
-    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
-
-
-def test_the_worker_that_has_started_is_that_of_the_page(
-    page: Page, loading: Callable[[str], Callable[[], None]]
-) -> None:
-    arrive = loading("llama2c")
-    wait_for(page, lambda: page.workers)
-    started = page.workers[0]
-    arrive()
-    expect(page.get_by_test_id("status")).to_have_text("Ready.")
-    assert page.workers[0] == started
-    assert len(page.workers) <= 2, "Python's, and that of a thread"
 
 
 def test_a_worker_that_cannot_be_loaded_is_reported_and_started_again(page: Page, revisited_site: str) -> None:

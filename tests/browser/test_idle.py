@@ -17,7 +17,10 @@ def finish_story(page: Page) -> str:
     return page.get_by_test_id("output").text_content() or ""
 
 
-def test_idle_story_page_frees_its_memory_and_goes_on(page: Page, revisited_site: str) -> None:
+def test_idle_story_page_frees_its_memory_and_goes_on(
+    page: Page, revisited_site: str, model: Path, tokenizer: Path
+) -> None:
+    """Also with another model."""
     page.clock.install()
     page.goto(f"{revisited_site}wasm_examples/llama2c/")
     page.get_by_test_id("steps").fill("20")
@@ -33,12 +36,6 @@ def test_idle_story_page_frees_its_memory_and_goes_on(page: Page, revisited_site
     assert page.get_by_test_id("output").text_content() == story
     assert finish_story(page) == story
     assert page.get_by_test_id("stats").get_by_label("Threads").input_value() == "1"
-
-
-def test_another_model_wakes_an_idle_page(page: Page, revisited_site: str, model: Path, tokenizer: Path) -> None:
-    page.clock.install()
-    page.goto(f"{revisited_site}wasm_examples/llama2c/")
-    expect(page.get_by_test_id("status")).to_have_text("Ready.", timeout=START_MS)
     page.clock.fast_forward(IDLE)
     expect_no_worker(page)
     page.get_by_test_id("model-file").set_input_files(model)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -189,26 +190,31 @@ def test_microphone_that_is_refused(with_microphone: Browser, site: str, spoken_
         assert width <= 360  # a phone's
 
 
-NO_MICROPHONE = "navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotFoundError'); };"
-MUTED = """
-    navigator.mediaDevices.getUserMedia = async () => new AudioContext().createMediaStreamDestination().stream;
-"""
+NO_MICROPHONE = "async () => { throw new DOMException('', 'NotFoundError'); }"
+MUTED = "async () => new AudioContext().createMediaStreamDestination().stream"
 
 
-def test_no_microphone(fresh: Page, site: str) -> None:
-    fresh.add_init_script(NO_MICROPHONE)
-    listener = Listener(fresh).open(site)
-    listener.press("record").fails_with("There is no microphone.", "Connect one")
-    expect(listener.status).to_have_text(NOTHING)
+@contextmanager
+def microphone(listener: Listener, given: str) -> Iterator[None]:
+    """Let the browser give another microphone."""
+    devices = "navigator.mediaDevices"
+    listener.page.evaluate(f"() => {{ window.given = {devices}.getUserMedia; {devices}.getUserMedia = {given}; }}")
+    yield
+    listener.page.evaluate(f"() => {{ {devices}.getUserMedia = window.given; }}")
 
 
-def test_a_muted_microphone(fresh: Page, site: str) -> None:
-    fresh.add_init_script(MUTED)
-    listener = Listener(fresh).open(site)
-    listener.press("record")
-    expect(listener.status).to_contain_text("the microphone gives no sound", timeout=START_MS)
-    listener.press("record").is_done()
-    expect(listener.status).to_have_text("Done. No speech was found.")
+def test_no_microphone(shared: Listener) -> None:
+    with microphone(shared, NO_MICROPHONE):
+        shared.press("record").fails_with("There is no microphone.", "Connect one")
+        expect(shared.status).to_have_text(NOTHING)
+
+
+def test_a_muted_microphone(shared: Listener) -> None:
+    with microphone(shared, MUTED):
+        shared.press("record")
+        expect(shared.status).to_contain_text("the microphone gives no sound", timeout=START_MS)
+        shared.press("record").is_done()
+    expect(shared.status).to_have_text("Done. No speech was found.")
 
 
 def test_a_recording_outlives_its_live_text(fresh: Page, site: str) -> None:

@@ -706,15 +706,12 @@ def test_unusable_files(bench: Bench, mnist: dict[str, Path], names: list[str], 
 # ---- the page
 
 
-def test_train_before_python_has_started(page: Page, site: str) -> None:
+def test_train_before_python_has_started_and_without_files(page: Page, site: str) -> None:
     page.goto(site + PAGE)
     bench = Bench(page).click("train")
     bench.reaches("Steps", 3)
     expect(bench.status).to_have_text("Training.")
-
-
-def test_missing_files_are_requested(page: Page, site: str) -> None:
-    bench = Bench(page).open(site).choose(dataset="files")
+    bench.choose(dataset="files")  # of which there are none: they are requested
     expect(bench.status).to_contain_text("Choose a file of images")
     bench.click("train")
     expect(bench.status).to_contain_text("Choose a file of images")

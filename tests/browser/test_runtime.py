@@ -312,7 +312,7 @@ async ([cache, url]) => {
 @pytest.mark.parametrize(("name", "part"), [("other", 0), ("large", 1)])
 def test_damaged_copy_is_downloaded_again(name: str, part: int, runtime: Page, host: Host) -> None:
     """In a file of one part, which the reading thread checks, and in one of two, which a worker checks."""
-    data = OTHER if name == "other" else host.files.setdefault("large", DATA * 15)
+    data = OTHER if name == "other" else host.files.setdefault("large", DATA * 9)
     url = host.url(f"plain/{name}")
     load(runtime, model=url)
     runtime.evaluate(DAMAGE, ["tallow-downloads", f"{url}?tallow-part={part}"])
@@ -471,7 +471,7 @@ def test_wrong_part_starts_the_download_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(host, "content_range", content_range)
-    data = host.files["large"] = DATA * 15
+    data = host.files["large"] = DATA * 12
     host.breaks_at, host.goes_down = len(data) - 1, is_later_visit
     result = load(runtime, model=host.url("weak/large"))
     if is_later_visit:
@@ -500,11 +500,11 @@ def test_whole_file_without_a_version_is_not_joined_to_a_part(
 def test_download_resumes_in_a_later_visit(has_changed: bool, runtime: Page, host: Host) -> None:
     """Downloads are cached in parts of 16 MiB, which are valid until the file changes."""
     part = 16 << 20
-    data = host.files["large"] = DATA * 15  # less than two parts, much more than one
+    data = host.files["large"] = DATA * 12  # less than two parts, much more than one
     host.breaks_at, host.goes_down = len(data) - 1, True
     result = load(runtime, model=host.url("weak/large"))
     assert result["error"] == "ReadError"
-    assert re.search(r"stopped after .* of 31\.5 MB: .* 503", result["message"])
+    assert re.search(r"stopped after .* of 25\.2 MB: .* 503", result["message"])
     assert cached_responses(runtime) == 2, "one cached part and its description"
     host.is_down = host.goes_down = False
     if has_changed:

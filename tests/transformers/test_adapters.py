@@ -70,7 +70,7 @@ def test_an_adapter_computes_as_with_a_model_around(folders: Folders, tmp_path: 
     np.testing.assert_allclose(logits(AutoPeftModelForCausalLM.from_pretrained(tmp_path)), with_one, atol=1e-6)
 
 
-def test_adapters_are_chosen_and_removed(folders: Folders) -> None:
+def test_adapters_are_chosen_and_removed(folders: Folders, tmp_path: Path) -> None:
     model = tf.AutoModelForCausalLM.from_pretrained(folders("LlamaForCausalLM"))
     plain = logits(model)
     for name, module in (("one", "q_proj"), ("two", "v_proj")):
@@ -81,6 +81,12 @@ def test_adapters_are_chosen_and_removed(folders: Folders) -> None:
     one = logits(model)
     assert model.active_adapters() == ["one"]
     assert abs(one - two).max() > 1e-4
+    model.set_adapter(["one", "two"])
+    with pytest.raises(ArgumentError, match="active adapters"):  # as transformers: a folder holds one
+        model.save_pretrained(tmp_path)
+    model.set_adapter("one")
+    with pytest.raises(ArgumentError, match="state_dict with an adapter"):
+        model.save_pretrained(tmp_path, state_dict={})
     model.disable_adapters()
     np.testing.assert_allclose(logits(model), plain, atol=1e-6)
     model.enable_adapters()

@@ -187,6 +187,24 @@ def test_caches_of_calls_that_autograd_records(name: str, folders: Folders) -> N
     both(program)
 
 
+@pytest.mark.parametrize("name", ["LlamaForCausalLM", "BartForConditionalGeneration"])
+def test_gradients_that_a_cache_cuts_are_warned_of(name: str, folders: Folders) -> None:
+    tf: Any = tallow.transformers
+    model, ids = load(tf, folders, name), tl.tensor(IDS)
+    name_of_ids, source = (
+        ("decoder_input_ids", {"input_ids": ids}) if model.config.is_encoder_decoder else ("input_ids", {})
+    )
+
+    def loss(first: Any) -> Any:
+        with first:
+            past = model(**{name_of_ids: ids[:, :3], "use_cache": True} | source).past_key_values
+        return model(**{name_of_ids: ids[:, 3:], "past_key_values": past} | source).logits.sum()
+
+    loss(tl.no_grad()).backward()  # as transformers: the cache is a constant
+    with pytest.warns(TallowWarning, match="gradients end at the tokens in past_key_values"):
+        loss(tl.enable_grad()).backward()
+
+
 def test_positions(folders: Folders) -> None:
     def program(tf: Any, torch: Any) -> Any:
         ids, places = torch.tensor(IDS), torch.tensor([[3, 4, 5, 6, 7, 8]])

@@ -51,6 +51,7 @@ class Cache:
     """
 
     is_compileable = False
+    is_recorded = False  # whether autograd recorded the calls that filled it
     dtype: Any = None  # of keys and values in memory; None leaves it to the model
 
     def __init__(self) -> None:

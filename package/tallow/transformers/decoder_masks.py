@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tallow import devices, dtypes
 from tallow.core.apply import apply
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
 from tallow.models.decoders.decoder import uncached
 from tallow.nn.cache import KVCache, Uncached
 from tallow.nn.state_memory import States
@@ -91,13 +91,16 @@ class VisibleTexts(Uncached):
 class RecordedTexts:
     """The memory of a cache for tokens that autograd records: layers read what they computed, after what is in it.
 
-    Gradients reach the new tokens, not those before.
+    Gradients reach the new tokens, not those before: `backward` warns if autograd has recorded those too.
 
-    Args:    memory: a KVCache, which has the rest
+    Args:
+        memory: a KVCache, which has the rest.
+        cache: what holds it, a `cache_utils.Cache`.
     """
 
-    def __init__(self, memory: KVCache) -> None:
+    def __init__(self, memory: KVCache, cache: Any) -> None:
         self._memory = memory
+        self._warns, cache.is_recorded = cache.is_recorded, True
 
     def append(self, layer: int, k_BGTK: Tensor, v_BGTK: Tensor) -> tuple[Tensor, Tensor]:
         """Copy a layer's keys and values to the memory, and return those of all tokens."""
@@ -106,10 +109,21 @@ class RecordedTexts:
         if not before:
             return k_BGTK, v_BGTK
         keys, values = (
-            apply(cat, [held[:, :, :before].to(new.dtype), new], 2)
+            apply(cat, [self._before(held[:, :, :before].to(new.dtype)), new], 2)
             for held, new in zip(every, (k_BGTK, v_BGTK), strict=True)
         )
         return keys, values
+
+    def _before(self, held: Tensor) -> Tensor:
+        if self._warns:
+            held = held.detach().requires_grad_()
+            held.register_hook(self._on_gradient)
+        return held
+
+    def _on_gradient(self, gradient: Tensor) -> None:
+        if self._warns:
+            self._warns = False
+            warn("gradients end at the tokens in past_key_values: pass all tokens in one call", TallowWarning)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._memory, name)

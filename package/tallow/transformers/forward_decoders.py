@@ -166,7 +166,7 @@ class CachedForward(DecoderForward):
                 f"attention_mask: padding {padding.tolist()} on the left, and {held.tolist()} in the cache",
                 hint="pass the mask of all tokens, those in the cache too, padded on the left",
             )
-        return past, RecordedTexts(memory) if recording and not writes else memory  # type: ignore[return-value]
+        return past, RecordedTexts(memory, past) if recording and not writes else memory  # type: ignore[return-value]
 
 
 class HeadForward(CachedForward):

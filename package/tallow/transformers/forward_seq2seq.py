@@ -100,7 +100,7 @@ class Seq2SeqForward:
             if not hasattr(memory, "sources"):
                 past.source = source
             if self._records():
-                memory = RecordedTexts(memory)
+                memory = RecordedTexts(memory, past.self_attention_cache)
         with ExitStack() as stack:
             stack.enter_context(embeddings(self._table("decoder"), decoder.embeds))
             captured = stack.enter_context(options.capture(self._stack("decoder")))

@@ -42,19 +42,28 @@ def save(
         save_function: has no effect: files are safetensors.
         kwargs: `repo_id`, `token`, `private` and others for the upload
 
-    Raises:  ArgumentError for quantised weights, and for another size; OSError
+    Raises:  ArgumentError for quantised weights, another size, several active adapters, and `state_dict` with an
+             adapter; OSError
     """
     if not is_main_process:
         return
+    folder = Path(save_directory)
     if (adapters := adapters_of(model)) is not None:
-        adapters.write_adapter(adapters.active_adapters[0], Path(save_directory))
-        return
+        if state_dict is not None:
+            raise ArgumentError("save_pretrained: state_dict with an adapter", hint="load_adapter takes its weights")
+        adapters.write_adapter(adapters.active_adapter, folder)
+    else:
+        _save_model(model, folder, state_dict, max_shard_size)
+    if push_to_hub:
+        model.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
+
+
+def _save_model(model: Any, folder: Path, state_dict: Mapping[str, Any] | None, max_shard_size: int | str) -> None:
     if any(block_layers(model)):
         raise ArgumentError(
             f"{type(model).__name__}.save_pretrained: quantised weights have no form in this folder",
             hint="write a GGUF file: tallow convert, or tallow.models.gguf_export",
         )
-    folder = Path(save_directory)
     folder.mkdir(parents=True, exist_ok=True)
     model.config.architectures = [type(model).__name__]
     model.config.dtype = model.dtype
@@ -64,8 +73,6 @@ def save(
         settings.save_pretrained(folder)
     tensors = saved(model, Module.state_dict(model)) if state_dict is None else dict(state_dict)
     write_weights({name: each.detach().cpu().contiguous() for name, each in tensors.items()}, folder, max_shard_size)
-    if push_to_hub:
-        model.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
 
 
 def write_weights(tensors: Mapping[str, Any], folder: Path, max_shard_size: int | str) -> None:

@@ -20,8 +20,6 @@ import numpy.typing as npt
 import tallow as tl
 from tallow import kernels
 from tallow.errors import CheckpointError, WorkerError
-from tallow.generation import generate
-from tallow.models.built_in import stories
 
 REFUSED = b"refuse me"
 
@@ -139,31 +137,26 @@ class Demo:
         c[:] = kernels.run("matmul", a, b)
         return bool((c == size).all()) and tab_threads.parts_of_others() > 0
 
-    def compute_until_lost(self, *, what: str, emit: Callable[[Any], None]) -> dict[str, Any]:
-        """Compute on two threads until a part of the other one is lost: products, or the words of a story."""
+    def compute_until_lost(self, *, emit: Callable[[Any], None]) -> dict[str, Any]:
+        """Compute products on two threads until a part of the other one is lost."""
         from tallow.kernels.bindings import threads
 
-        compute = {"products": self._product, "story": self._story}[what]
         threads.WORTH_A_THREAD = 1
-        expected = compute()
+        expected = self._product()
         emit("begun")
         try:
             while True:
                 start = time.monotonic()
-                compute()
+                self._product()
         except WorkerError as error:
             seconds = time.monotonic() - start
             emit("lost")
             time.sleep(0.2)  # the page ends no more threads
-            return {"error": str(error), "seconds": seconds, "same": compute() == expected}
+            return {"error": str(error), "seconds": seconds, "same": self._product() == expected}
 
     def _product(self) -> float:
         a = np.ones((1000, 1000), np.float32)
         return float(kernels.run("matmul", a, a).sum())
-
-    def _story(self) -> list[int]:
-        model, tokenizer = stories.load()
-        return list(generate(model, tokenizer.encode("Once upon a time"), max_tokens=100))
 
     def multiply_forever(self, *, emit: Callable[[Any], None]) -> str:
         a = np.ones((320, 320), np.float32)

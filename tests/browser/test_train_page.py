@@ -417,8 +417,9 @@ def test_script_prints_what_the_page_shows(bench: Bench, tmp_path: Path, penalti
     assert set(tl.load(tmp_path / "model.pt")) == {f"{i}.{name}" for i in (0, 2, 4) for name in ("weight", "bias")}
 
 
-@pytest.mark.parametrize("library", ["tallow", "torch"])
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize(
+    ("dataset", "library"), [*((name, "tallow") for name in DATASETS), ("moons", "torch"), ("digits", "torch")]
+)
 def test_script_of_every_dataset_runs(bench: Bench, tmp_path: Path, dataset: str, library: str) -> None:
     bench.choose(dataset=dataset, activation="LeakyReLU", optimizer="momentum")
     if dataset == "own":

@@ -20,9 +20,10 @@ import tallow as tl
 from tallow.cli import main
 from tallow.errors import ArgumentError, CheckpointError, NumericError
 from tallow.models import ObjectDetector
+from tallow.models.vision.finders import _masks
 from tallow.models.vision.yolo import Yolo
 from tallow.models.vision.yolo_file import read_model
-from tallow.vision import box_convert, decode_rle
+from tallow.vision import box_convert, decode_rle, letterbox
 
 PIXELS = np.random.default_rng(0).random((2, 3, 96, 64)).astype(np.float32)
 
@@ -320,6 +321,26 @@ def test_objects_lie_in_the_picture(kind: str, tmp_path: Path) -> None:
             assert mask.shape == (50, 80)
             assert not mask[:, : int(left)].any()
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+def test_masks_are_prototypes_resized_as_in_pytorch() -> None:
+    pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(3)
+    boxed = letterbox(np.zeros((33, 64, 3), np.uint8), (64, 128))
+    maps, weights = rng.normal(size=(4, 16, 32)).astype(np.float32), rng.normal(size=(3, 4)).astype(np.float32)
+    boxes = np.array([[0, 0, 64, 33], [10.5, 3.2, 40.1, 20.9], [7, 7, 7, 9]])
+    logits = torch.tensor(np.tensordot(weights, maps, 1))[None]
+    assert (boxed.left, boxed.top, boxed.scale) == (2, 0, 64 / 33)
+    x = (torch.arange(64) + 0.5) * (124 / 64 / 4) + 0.5  # in cells of the map, after the margin of 2 pixels
+    y = (torch.arange(33) + 0.5) * (64 / 33 / 4)
+    grid = torch.stack(torch.meshgrid(y / 8 - 1, x / 16 - 1, indexing="ij")[::-1], -1)[None].float()
+    whole = nn.functional.grid_sample(logits, grid, padding_mode="border", align_corners=False)[0].numpy()
+    found = _masks(weights, maps, boxed, boxes)
+    for own, values, (left, top, right, bottom) in zip(found, whole, boxes, strict=True):
+        inside = np.zeros((33, 64), bool)
+        inside[int(top) : int(np.ceil(bottom)), int(left) : int(np.ceil(right))] = right > left
+        sure = np.abs(values) > 1e-3
+        np.testing.assert_array_equal(own[sure], ((values > 0) & inside)[sure])
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -99,13 +99,20 @@ def _masks(
     height, width = boxed.size
     found = np.zeros((len(weights_NK), height, width), bool)
     scale = maps_KYX.shape[2] / boxed.pixels.shape[1]
-    inner = tuple(edge * scale for edge in boxed.inner)
+    x0, y0, x1, y1 = (edge * scale for edge in boxed.inner)
+    at_x, at_y = (
+        np.clip(np.linspace(low, high, count + 1), 0, size)  # edges of the picture's pixels in the map
+        for low, high, count, size in ((x0, x1, width, maps_KYX.shape[2]), (y0, y1, height, maps_KYX.shape[1]))
+    )
     logits_NYX = np.tensordot(weights_NK, maps_KYX, 1).astype(np.float32)
     for mask, logits, box in zip(found, logits_NYX, boxes_N4, strict=True):
-        whole = pillow("YoloFinder").fromarray(logits).resize((width, height), BILINEAR, box=inner)
         left, top = (math.floor(edge) for edge in box[:2])
         right, bottom = (math.ceil(edge) for edge in box[2:])
-        mask[top:bottom, left:right] = np.asarray(whole)[top:bottom, left:right] > 0
+        if left < right and top < bottom:  # only the box is resized: a photo has far more pixels
+            edges = at_x[left], at_y[top], at_x[right], at_y[bottom]
+            size = right - left, bottom - top
+            part = pillow("YoloFinder").fromarray(logits).resize(size, BILINEAR, box=tuple(map(float, edges)))
+            mask[top:bottom, left:right] = np.asarray(part) > 0
     return found
 
 

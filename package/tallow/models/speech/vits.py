@@ -114,6 +114,8 @@ class VitsConfig(Config):
             self.require(name, "positive integers", lambda sizes: sizes and all(0 < size < 1 << 16 for size in sizes))
         self.require("resblock_dilation_sizes", "positive integers for each kernel", self._are_dilations)
         self.require("upsample_kernel_sizes", "a kernel for each rate", self._fits_rates)
+        halved = "at least 2 to the number of upsample_rates"  # each halves the channels
+        self.require("upsample_initial_channel", halved, lambda channels: channels >> len(self.upsample_rates) > 0)
         self.require("flow_size", "an even number", lambda size: size % 2 == 0)
         self.require("depth_separable_channels", "2", lambda channels: channels == 2)
         self.require("duration_predictor_num_flows", "at least 2", lambda count: count > 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.transformers.folders import Folders
 
 import tallow as tl
 import tallow.transformers
-from tallow.errors import ArgumentError, TallowWarning, UnsupportedError
+from tallow.errors import ArgumentError, CheckpointError, TallowWarning, UnsupportedError
 
 IDS = [[5, 6, 7, 8, 9, 10], [11, 12, 13, 14, 15, 16]]
 MASK = [[1, 1, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]]
@@ -203,6 +204,14 @@ def test_gradients_that_a_cache_cuts_are_warned_of(name: str, folders: Folders) 
     loss(tl.no_grad()).backward()  # as transformers: the cache is a constant
     with pytest.warns(TallowWarning, match="gradients end at the tokens in past_key_values"):
         loss(tl.enable_grad()).backward()
+
+
+def test_numbers_of_layers_are_compared_with_the_file(folders: Folders, tmp_path: Path) -> None:
+    shutil.copytree(folders("BertModel"), tmp_path, dirs_exist_ok=True)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 10**9}))
+    with pytest.raises(CheckpointError, match="num_hidden_layers=1000000000"):
+        tallow.transformers.AutoModel.from_pretrained(tmp_path)
 
 
 def test_positions(folders: Folders) -> None:

@@ -220,6 +220,7 @@ def _load_state(
     core, source = cls.core_class, str(folder)
     own = config.own(core.config_class)
     tensors = own.separated(state)
+    own.check_layers(len(tensors), source)
     model, tensors, report = loading.build(core, own, tensors, {**core.parts_of(tensors), **parts})
     shapes = {key: tuple(value.shape) for key, value in model.state_dict(keep_vars=True).items()}
     adapted = model.adapt({key: each for key, each in tensors.items() if key in shapes or not _drops(model, key)})

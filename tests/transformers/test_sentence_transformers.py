@@ -13,7 +13,7 @@ from tests.transformers.folders import Folders
 
 import tallow as tl
 import tallow.sentence_transformers as mine
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError, CheckpointError, UnsupportedError
 
 # The real library warns of its own parts.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -429,6 +429,37 @@ def test_multi_vector_encoder(form: str, folders: Folders, real: Any, tmp_path: 
     near(ours.encode(TEXTS[3], convert_to_numpy=True), documents[3])
     with pytest.raises(ArgumentError, match="side"):
         ours.encode(TEXTS, task="answer")
+
+
+@pytest.mark.parametrize("entries", [{"query_maxlen": 10**9}, {"query_maxlen": "9"}, {"doc_maxlen": -1}])
+def test_lengths_in_files_are_checked(entries: Any, folders: Folders, real: Any, tmp_path: Path) -> None:
+    folder = colbert_folder(folders, "original", tmp_path / "model")
+    (folder / "artifact.metadata").write_text(json.dumps(entries))
+    with pytest.raises(CheckpointError, match=r"query_expansion is|length of a document"):
+        mine.MultiVectorEncoder(folder)
+
+
+def test_documents_longer_than_the_model_are_cut(folders: Folders, real: Any, tmp_path: Path) -> None:
+    folder = colbert_folder(folders, "original", tmp_path / "model")
+    (folder / "artifact.metadata").write_text(json.dumps({"doc_maxlen": 10**6}))
+    encoder = mine.MultiVectorEncoder(folder)
+    assert (
+        len(encoder.encode("cat " * 2000))
+        == json.loads((folder / "config.json").read_text())["max_position_embeddings"]
+    )
+
+
+def test_scores_of_many_documents_are_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tallow.models.encoders import multi_vector
+
+    rng = np.random.default_rng(0)
+    queries, documents = (
+        [rng.normal(size=(size, 4)).astype(np.float32) for size in sizes] for sizes in ((3, 0), (5, 0, 9, 1, 2))
+    )
+    expected = [[(q @ d.T).max(1).sum() if len(d) else 0 for d in documents] for q in queries]
+    for most in (1, 6, 1 << 15):
+        monkeypatch.setattr(multi_vector, "TOKENS", most)
+        near(multi_vector.max_sim(queries, documents), np.array(expected, np.float32))
 
 
 def test_multi_vectors_of_bge_m3(folders: Folders) -> None:

@@ -30,6 +30,7 @@ from tallow.text.marks import Encoded
 from tallow.text.tokenizer import Tokenizer
 
 QUERY, DOCUMENT = "query", "document"
+TOKENS = 1 << 15  # of documents whose products with a query are in memory at once
 PROJECTION = "linear.weight"  # of the original code, in the file of the encoder
 
 
@@ -78,7 +79,7 @@ class MultiVectorEncoder(TextBatches, loading.FromPretrained):
         positions = getattr(model, "context_length", None)
         limit = length_limit(files.texts.get("max_seq_length"), tokenizer, positions)
         lowercase = files.texts.get("do_lower_case") is True
-        return cls(tokenizer, model, heads, files.sides(tokenizer), max_length=limit, lowercase=lowercase)
+        return cls(tokenizer, model, heads, files.sides(tokenizer, positions), max_length=limit, lowercase=lowercase)
 
     def encode(
         self, texts: str | Sequence[str], *, side: str = DOCUMENT, batch_size: int = 32, prompt: str | None = None
@@ -149,11 +150,25 @@ def max_sim(queries: Sequence[Vectors], documents: Sequence[Vectors]) -> npt.NDA
     Shapes:  N arrays (T, D), M arrays (T, D) -> (N, M)
     """
     scores = np.zeros((len(queries), len(documents)), np.float32)
-    filled = [i for i, document in enumerate(documents) if len(document)]
-    if not filled:
-        return scores
-    starts = np.cumsum([0, *(len(documents[i]) for i in filled[:-1])])
-    tokens = np.concatenate([documents[i] for i in filled])
-    for row, query in zip(scores, queries, strict=True):
-        row[filled] = np.maximum.reduceat(query @ tokens.T, starts, axis=1).sum(0)
+    group: list[int] = []
+    size = 0
+    for i, document in enumerate(documents):
+        if group and size + len(document) > TOKENS:
+            _score(scores, queries, documents, group)
+            group, size = [], 0
+        if len(document):
+            group.append(i)
+            size += len(document)
+    if group:
+        _score(scores, queries, documents, group)
     return scores
+
+
+def _score(
+    scores: npt.NDArray[np.float32], queries: Sequence[Vectors], documents: Sequence[Vectors], group: Sequence[int]
+) -> None:
+    """Write the scores of a group of documents."""
+    starts = np.cumsum([0, *(len(documents[i]) for i in group[:-1])])
+    tokens = np.concatenate([documents[i] for i in group])
+    for row, query in zip(scores, queries, strict=True):
+        row[group] = np.maximum.reduceat(query @ tokens.T, starts, axis=1).sum(0)

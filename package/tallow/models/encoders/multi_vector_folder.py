@@ -37,6 +37,7 @@ BGE, FIRST = "colbert_linear.pt", "<s>"  # BGE-M3, and the token of its texts th
 TOKENS = "token_embeddings"  # the vectors of tokens, in sentence-transformers
 MARKERS = {"query": "[unused0]", "document": "[unused1]"}  # of the original code
 LENGTH = 32  # of queries, where a folder names none
+LEAST, MOST = 3, 1 << 16  # tokens of a text with the special ones, and of one for a model without a limit
 OLDER = {"query": "query_prefix", "document": "document_prefix"}  # of PyLate
 
 
@@ -131,8 +132,12 @@ class Files:
             raise CheckpointError(f"{self.place} has no projection of tokens", hint="load it as a SentenceEncoder")
         return list(self.parts)
 
-    def sides(self, tokenizer: Tokenizer) -> dict[str, Side]:
-        """Return how both sides are encoded.  Raises: CheckpointError for a token that the tokenizer does not have"""
+    def sides(self, tokenizer: Tokenizer, positions: int | None) -> dict[str, Side]:
+        """Return how both sides are encoded.
+
+        Args:    positions: the most tokens that the model reads; None for no limit
+        Raises:  CheckpointError for a token that the tokenizer does not have, and for lengths that are none
+        """
         settings = self.settings
         ids = [tokenizer.token_to_id(word) for word in settings.skipped]
         skipped = [token for token in ids if token is not None]
@@ -150,26 +155,36 @@ class Files:
                 prompt,
                 token,
                 first,
-                settings.lengths.get(name),
+                self._length(name, positions),
                 skipped if name in settings.skipped_sides else (),
-                self._expansion(tokenizer) if name == "query" else None,
+                self._expansion(tokenizer, positions) if name == "query" else None,
             )
         expansion = sides["query"].expansion
         if expansion is not None and (settings.expansion or {})["strategy"] == "fixed":
             sides["query"] = replace(sides["query"], length=expansion.length)
         return sides
 
-    def _expansion(self, tokenizer: Tokenizer) -> Expansion | None:
+    def _length(self, side: str, positions: int | None) -> int | None:
+        length = self.settings.lengths.get(side)
+        if length is not None and (type(length) is not int or length < LEAST):
+            raise CheckpointError(
+                f"{self.place}: the length of a {side} is {length!r:.80}", hint=f"expected {LEAST} up"
+            )
+        return min((each for each in (length, positions) if length and each), default=None)
+
+    def _expansion(self, tokenizer: Tokenizer, positions: int | None) -> Expansion | None:
         entries = self.settings.expansion
         if entries is None:
             return None
         named, length = entries.get("token"), entries.get("length")
         fallback = tokenizer.eos_token_id if tokenizer.mask_token_id is None else tokenizer.mask_token_id
         token = fallback if named is None else tokenizer.token_to_id(str(named))
-        if token is None or type(length) is not int or length < 1 or entries.get("strategy") not in ("fixed", "min"):
+        strategies = ("fixed", "min")
+        is_length = type(length) is int and LEAST <= length <= (positions or MOST)
+        if token is None or length is None or not is_length or entries.get("strategy") not in strategies:
             raise CheckpointError(
                 f"{self.place}: query_expansion is {dict(entries)!r:.200}",
-                hint="expected a strategy, fixed or min, a length and a token of the tokenizer",
+                hint="expected a strategy, fixed or min, a length that the model reads and a token of the tokenizer",
             )
         return Expansion(token, length, entries.get("attend") is True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from tests.transformers.folders import Folders
 
 import tallow
 from tallow import transformers as tf
-from tallow.errors import ArgumentError, TallowWarning
+from tallow.errors import ArgumentError, CheckpointError, TallowWarning
 from tallow.io import load
 from tallow.peft import (
     AutoPeftModelForCausalLM,
@@ -97,6 +98,16 @@ def test_adapters_are_chosen_and_removed(folders: Folders, tmp_path: Path) -> No
     np.testing.assert_allclose(logits(model), plain, atol=1e-6)
     with pytest.raises(ArgumentError, match="no folder"):
         model.load_adapter()
+
+
+def test_an_adapter_of_itself_is_refused(folders: Folders, tmp_path: Path) -> None:
+    model = tf.AutoModelForCausalLM.from_pretrained(folders("LlamaForCausalLM"))
+    model.add_adapter(LoraConfig(r=2, target_modules=["q_proj"]))
+    model.save_pretrained(tmp_path)
+    path = tmp_path / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": str(tmp_path)}))
+    with pytest.raises(CheckpointError, match="is an adapter too"):
+        tf.LlamaForCausalLM.from_pretrained(tmp_path)
 
 
 def test_training_resumes_with_an_adapter(folders: Folders, tmp_path: Path) -> None:

@@ -74,6 +74,9 @@ def _load(
     if gguf is not None:
         folder = folder / gguf
     if (base := base_of(folder)) is not None:
+        if plan.is_base:
+            raise CheckpointError(f"{folder}, the model of an adapter, is an adapter too", hint="load its model first")
+        plan.is_base = True
         loaded = _load(cls, base, config, plan, model_args, kwargs)
         (loaded[0] if plan.info else loaded).load_adapter(folder)
         return loaded
@@ -138,6 +141,7 @@ class Plan:
         self.info = bool(kwargs.pop("output_loading_info", False))
         self.loose = bool(kwargs.pop("ignore_mismatched_sizes", False))
         self.state = kwargs.pop("state_dict", None)
+        self.is_base = False  # whether an adapter names what is loaded
 
     @property
     def as_dtype(self) -> Any:

@@ -38,6 +38,7 @@ from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import empty_parameter
 
 LONGEST_S = 600.0  # of what one text may become
+WIDEST = 16  # the logarithm, to base 2, of the greatest dilation
 LISTS = ("upsample_rates", "upsample_kernel_sizes", "resblock_kernel_sizes", "resblock_dilation_sizes")
 
 
@@ -122,12 +123,22 @@ class VitsConfig(Config):
         self.require("duration_predictor_flow_bins", "at most 999", lambda bins: bins < 1000)
         self.require("speaking_rate", "a rate above 0", lambda rate: rate > 0)
         self.require("sampling_rate", "at most 1000000", lambda rate: rate <= 1_000_000)
+        layers = max(self.prior_encoder_num_wavenet_layers, self.posterior_encoder_num_wavenet_layers)
+        self._check_growth("wavenet_dilation_rate", layers)
+        self._check_growth("duration_predictor_kernel_size", self.depth_separable_num_layers)
         if self.num_speakers > 1:
             self.require("speaker_embedding_size", "a positive integer", lambda size: size > 0)
 
+    def _check_growth(self, name: str, layers: int) -> None:
+        """Check a number by which the dilation grows from layer to layer."""
+        expected = f"a number whose power {layers - 1} is at most {1 << WIDEST}"
+        self.require(name, expected, lambda number: (layers - 1) * math.log2(number) <= WIDEST)
+
     def _are_dilations(self, sizes: Any) -> bool:
         fits = isinstance(sizes, tuple) and len(sizes) == len(self.resblock_kernel_sizes)
-        return fits and all(isinstance(each, tuple) and all(type(d) is int and d > 0 for d in each) for each in sizes)
+        return fits and all(
+            isinstance(each, tuple) and all(type(d) is int and 0 < d <= 1 << WIDEST for d in each) for each in sizes
+        )
 
     def _fits_rates(self, kernels: Any) -> bool:
         rates = self.upsample_rates

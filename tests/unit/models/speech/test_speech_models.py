@@ -68,6 +68,21 @@ def test_sizes_that_do_not_fit(sizes: dict[str, Any], words: str) -> None:
         Wav2Vec2Config(**(SIZES | sizes))
 
 
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ({"depth_separable_num_layers": 40}, "duration_predictor_kernel_size=3"),
+        ({"depth_separable_num_layers": 10**9}, "duration_predictor_kernel_size=3"),
+        ({"wavenet_dilation_rate": 10**6}, "wavenet_dilation_rate=1000000"),
+        ({"resblock_dilation_sizes": ((1, 10**9),)}, "resblock_dilation_sizes"),
+        ({"sampling_rate": 10**9}, "sampling_rate"),
+    ],
+)
+def test_sizes_of_voices_that_take_the_memory(sizes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        VitsConfig(**(VITS | sizes))
+
+
 def test_training_hides_spans() -> None:
     tl.manual_seed(0)
     spans = numpy(random_spans(200, 50, 0.3, 5, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from support.image_folders import RESNET, random_weights, saved_detector
 
 import tallow as tl
 from tallow.cli import main
-from tallow.errors import CheckpointError, NumericError
+from tallow.errors import ArgumentError, CheckpointError, NumericError
 from tallow.models import AutoModel, DetrForObjectDetection, ObjectDetector
+from tallow.models.vision.resnet import ResNetConfig
 
 PIXELS = np.random.default_rng(0).normal(size=(2, 3, 75, 91)).astype(np.float32)
 MASK = np.ones((2, 75, 91), np.int64)
@@ -79,6 +81,18 @@ def test_objects_are_those_of_transformers(tmp_path: Path) -> None:
         np.testing.assert_allclose([each.score for each in own], row["scores"][order], atol=1e-4)
         boxes = np.array([each.box for each in own]).reshape(-1, 4)
         np.testing.assert_allclose(boxes, row["boxes"][order], atol=1e-2)
+
+
+def test_layers_of_the_backbone_are_counted_before_the_model_is_built(tmp_path: Path) -> None:
+    saved_detector(tmp_path)
+    entries = json.loads((tmp_path / "config.json").read_text())
+    entries["backbone_config"]["depths"][0] = 1_000_000_000
+    (tmp_path / "config.json").write_text(json.dumps(entries))
+    with pytest.raises(CheckpointError, match="blocks="):
+        ObjectDetector.from_pretrained(tmp_path)
+    with pytest.raises(ArgumentError, match="hidden_sizes"):
+        ResNetConfig(hidden_sizes=(3,), depths=(1,))
+    assert ResNetConfig(hidden_sizes=(3,), depths=(1,), layer_type="basic").blocks == 1
 
 
 def test_weights_with_nan_are_an_error_and_no_empty_picture(tmp_path: Path) -> None:

@@ -100,6 +100,10 @@ class DetrConfig(Config):
         """The standard deviation of fresh weights."""
         return self.init_std
 
+    def check_layers(self, tensors: int, source: str) -> None:
+        super().check_layers(tensors, source)
+        self.backbone_config.check_layers(tensors, source)
+
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)

@@ -30,6 +30,7 @@ from tallow.nn.parameter import Buffer
 from tallow.nn.reshaping import Flatten
 
 KINDS = ("basic", "bottleneck")
+REDUCTION = 4  # of channels, inside of a bottleneck
 WIDE, NARROW = (256, 512, 1024, 2048), (64, 128, 256, 512)
 # Names of the package timm -> depths and kind of block.
 TIMM = {
@@ -75,6 +76,8 @@ class ResNetConfig(Config):
         activation_named(self.hidden_act)
         self.require("layer_type", " or ".join(KINDS), lambda kind: kind in KINDS)
         self.require("depths", "one positive number for each of hidden_sizes", self._fit)
+        least = 1 if self.layer_type == "basic" else REDUCTION
+        self.require("hidden_sizes", f"{least} channels or more", lambda sizes: min(sizes) >= least)
 
     def _fit(self, depths: tuple[int, ...]) -> bool:
         return len(depths) == len(self.hidden_sizes) > 0 and min(*depths, *self.hidden_sizes) > 0
@@ -159,7 +162,7 @@ class ResNetBlock(Module):
                 Convolution((after, after), **factory),
             ]
         else:
-            inner = after // 4
+            inner = after // REDUCTION
             first = stride if config.downsample_in_bottleneck else 1
             parts = [
                 Convolution((before, inner), kernel_size=1, stride=first, activation="relu", **factory),

@@ -204,6 +204,10 @@ def test_cross_encoder_of_a_language_model(folders: Folders, real: Any, tmp_path
     theirs.save_pretrained(str(tmp_path / "theirs"))
     near(mine.CrossEncoder(tmp_path / "theirs").predict(pairs), expected)
     near(real.CrossEncoder(str(tmp_path / "ours"), device="cpu").predict(pairs), expected)
+    score = tmp_path / "ours/1_LogitScore/config.json"
+    score.write_text(json.dumps(json.loads(score.read_text()) | {"false_token_id": -1}))
+    with pytest.raises(CheckpointError, match="false_token=-1: the model has tokens 0 to"):
+        mine.CrossEncoder(tmp_path / "ours")
 
 
 def test_qwen3_reranker_without_a_template_of_pairs(folders: Folders) -> None:

@@ -307,6 +307,12 @@ def test_the_pipeline_speaks(folders: Folders, tmp_path: Path) -> None:
         tf.pipeline("text-to-speech", model=folder)("???")
 
 
+def test_an_empty_token_of_a_voice_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text(json.dumps({"": 0, "a": 1, "b": 2}))
+    tokenizer = tf.VitsTokenizer(tmp_path / "vocab.json", phonemize=False, add_blank=False)
+    assert tokenizer("AB")["input_ids"] == [1, 2]
+
+
 def test_long_texts_are_spoken_by_sentence(folders: Folders, tmp_path: Path) -> None:
     from tallow.transformers.speaking import LONGEST, Speaker
 

@@ -59,7 +59,7 @@ class VitsTokenizer(LetterTokenizer):
 
     def normalize_text(self, text: str) -> str:
         """Return a text in lower case, but for tokens of the vocabulary that are not."""
-        known = [re.escape(token) for token in (*self._vocabulary, *self.added_tokens_encoder)]
+        known = [re.escape(token) for token in (*self._vocabulary, *self.added_tokens_encoder) if token]
         return re.sub(f"({'|'.join(known)})|(.)", lambda m: m[1] or m[2].lower(), text, flags=re.DOTALL)
 
     def _decode(self, ids: Any, skips: bool, cleans_up: bool | None) -> str:

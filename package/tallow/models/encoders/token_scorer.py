@@ -55,6 +55,8 @@ class TokenScorer(TextClassifier):
         default_prompt: the name of the one for calls without an instruction.
         variables: of the chat template, such as {"add_generation_prompt": True}.
 
+    Raises:  CheckpointError for tokens that the model does not have
+
     Example:
         reranker = TextClassifier.from_pretrained("Qwen/Qwen3-Reranker-0.6B")
         reranker.rank("Where do cats sleep?", ["Cats sleep on sofas.", "The bank is closed."])
@@ -77,6 +79,12 @@ class TokenScorer(TextClassifier):
         variables: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase, activation=activation)
+        size = model.vocab_size
+        if any(not 0 <= token < size for token in (true_token, false_token) if token is not None):
+            raise CheckpointError(
+                f"true_token={true_token}, false_token={false_token}: the model has tokens 0 to {size - 1}",
+                hint="use the files of one model",
+            )
         self.true_token, self.false_token = true_token, false_token
         self.prompts = dict(prompts or {})
         self.default_prompt = default_prompt

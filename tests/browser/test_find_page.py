@@ -44,6 +44,19 @@ PASTE = """
   dispatchEvent(new ClipboardEvent("paste", { clipboardData }));
 }
 """
+# Keeps the next picture from being decoded, until a test calls `decode`.
+HOLD = """
+() => {
+  const original = window.createImageBitmap.bind(window);
+  window.createImageBitmap = (file) => {
+    window.createImageBitmap = original;
+    const { promise, resolve } = Promise.withResolvers();
+    const late = promise.then(() => original(file));
+    window.decode = () => (resolve(), late.then(() => {}));
+    return late;
+  };
+}
+"""
 COLOURS = """
 (canvas) => {
   const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -250,6 +263,17 @@ def test_pictures_are_pasted_and_dropped(looker: Looker, picture: bytes, tmp_pat
     drop(looker.page, {"notes.txt": path})
     looker.fails_with("notes.txt is not a picture")
     assert looker.found() == found  # nothing is lost
+
+
+def test_a_picture_that_is_decoded_late_does_not_replace_the_next_choice(looker: Looker, picture: bytes) -> None:
+    looker.page.evaluate(HOLD)
+    before = looker.looks()
+    file = {"name": "late.png", "mimeType": "image/png", "buffer": picture}
+    looker.page.get_by_test_id("picture-file").set_input_files(file)  # type: ignore[arg-type]
+    looker.press("new-scene").has_looked(before)
+    seen = looker.colours()
+    looker.page.evaluate("window.decode()")
+    assert looker.colours() == seen
 
 
 def test_the_camera_is_live_until_it_is_stopped(looker: Looker) -> None:

@@ -40,7 +40,17 @@ from tallow.io.contents import contents
 from tallow.io.model_folder import load_folder
 from tallow.io.named import named_tensors
 from tallow.io.stored import stored_folder
-from tallow.models import AutoModel, CLIPModel, CLIPVisionModel, Dinov2Model, Llama, ViTModel, Whisper
+from tallow.models import (
+    AutoModel,
+    CLIPModel,
+    CLIPVisionModel,
+    DetrModel,
+    Dinov2Model,
+    Llama,
+    ResNetModel,
+    ViTModel,
+    Whisper,
+)
 from tallow.models.causal_lm import CausalLM
 from tallow.models.encoders.sentence_folder import encoder_files, files_of, modules_of
 from tallow.models.encoders.sentence_parts import Dense, Pooling
@@ -391,7 +401,7 @@ def _load_and_run(folder: Path) -> list[int] | list[Any]:
     tokens, pixels = tl.tensor([[1, 2, 3]]), tl.zeros(1, 3, 8, 8)
     if isinstance(model, CLIPModel):
         return list(model(tokens, pixels))
-    if isinstance(model, ViTModel | Dinov2Model | CLIPVisionModel):
+    if isinstance(model, ViTModel | Dinov2Model | CLIPVisionModel | ResNetModel | DetrModel):
         return list(model(pixels))
     if isinstance(model, SpeechPretrainedModel):
         return list(model(tl.zeros(1, 2000)))

@@ -38,6 +38,10 @@ VOICE = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attent
 VOICE |= {"flow_size": 6, "spectrogram_bins": 4, "upsample_initial_channel": 8, "upsample_rates": [4, 2]}
 VOICE |= {"upsample_kernel_sizes": [8, 4], "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 2]]}
 VOICE |= {"posterior_encoder_num_wavenet_layers": 1}
+RESNET = {"model_type": "resnet", "embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 1]}
+CROSSES = {
+    name: size for name, size in CROSSING.items() if name.startswith(("encoder_", "decoder_")) and "token" not in name
+}
 ENTRIES: dict[str, dict[str, Any]] = {
     "BertModel": ENCODER | {"model_type": "bert"},
     "RobertaModel": ENCODER | {"model_type": "roberta"},
@@ -58,6 +62,8 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "ModernBertModel": ENCODER | {"model_type": "modernbert", "pad_token_id": 0},
     "ViTModel": IMAGES_AND_FF | {"model_type": "vit"},
     "Dinov2Model": IMAGES | {"model_type": "dinov2"},
+    "ResNetModel": RESNET,
+    "DetrModel": CROSSES | {"model_type": "detr", "d_model": 8, "num_queries": 3, "backbone_config": RESNET},
     "CLIPTextModel": ENCODER | {"model_type": "clip_text_model"},
     "CLIPVisionModel": IMAGES_AND_FF | {"model_type": "clip_vision_model"},
     "CLIPModel": {"model_type": "clip", "projection_dim": 6, "text_config": ENCODER, "vision_config": IMAGES_AND_FF},

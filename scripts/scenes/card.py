@@ -27,7 +27,7 @@ from tallow.models.vision.scenes import SceneDetector
 
 folder = Path("wasm_examples/find/model")
 finder = SceneFinder(SceneDetector.from_files(folder / "config.json", folder / "model.safetensors"))
-found, = finder.find([np.asarray(Image.open("scene.png").convert("RGB"))], threshold=0.4)
+(found,) = finder.find([np.asarray(Image.open("scene.png").convert("RGB"))], threshold=0.4)
 print([finder.labels[label] for label in found.labels])
 ```
 

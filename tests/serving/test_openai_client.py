@@ -31,7 +31,7 @@ def library_text(server: Running, max_tokens: int, sample: Sampler | None = None
 
 
 def test_models(client: OpenAI) -> None:
-    assert [model.id for model in client.models.list()] == ["stories", "encoder", "spoken"]
+    assert [model.id for model in client.models.list()] == ["stories", "encoder", "spoken", "voice"]
     assert client.models.retrieve("stories").owned_by == "tallow"
     with pytest.raises(openai.NotFoundError):
         client.models.retrieve("gpt-4")

@@ -29,6 +29,7 @@ from tallow.models.architectures import MODEL_TYPES
 from tallow.models.auto import model_class
 
 LENGTH = 20  # tokens
+SAMPLES = 2000  # of a sound
 ATOL = 1e-4  # both compute in float32
 # Words of the error -> why a config of an architecture that tallow has is refused.
 REFUSED = {
@@ -97,10 +98,12 @@ def reference_model(entries: dict[str, Any]) -> Any:
 
 
 def inputs_of(model: Any) -> dict[str, npt.NDArray[Any]]:
-    """Return inputs for two texts or images; the second text is shorter, and padded."""
+    """Return inputs for two texts, images or sounds; the second text is shorter, and padded."""
     rng, config, name = np.random.default_rng(0), model.config, type(model).__name__
     if model.main_input_name == "pixel_values":
         return {"pixel_values": rng.standard_normal((2, 3, 12, 12)).astype(np.float32)}
+    if model.main_input_name == "input_values":
+        return {"input_values": rng.standard_normal((2, SAMPLES)).astype(np.float32)}
     tokens = rng.integers(5, 50, (2, LENGTH))
     if model.main_input_name == "input_features":
         mel = rng.standard_normal((2, config.num_mel_bins, 2 * config.max_source_positions)).astype(np.float32)

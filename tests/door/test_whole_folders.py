@@ -388,6 +388,6 @@ def test_errors_in_one_line(mistake: str, folders: Folders, tmp_path: Path, caps
 
 
 def test_a_ranker_that_is_none(folders: Folders) -> None:
-    message = "BertForMaskedLM does not classify texts\n.*choose an encoder of texts"
+    message = "BertForMaskedLM does not classify texts\n.*choose a model that does, such as a BERT"
     with pytest.raises(TallowError, match=message), served("--rerank", str(folders("bert-base-uncased"))):
         raise AssertionError("a model for masks ranks texts")

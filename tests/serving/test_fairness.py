@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tallow.serving.queue import Busy, Closed, WaitingLine
 from tallow.serving.worker import Threads
 
 TEXT = {"prompt": "Lily", "max_tokens": 2}
+PAUSE_S = 0.005  # between looks at what other threads do, so that they get on
 
 
 def line_of(limit: int, *items: str) -> WaitingLine[str]:
@@ -133,10 +135,12 @@ def test_one_key_does_not_fill_the_line_for_another(server: Running, monkeypatch
         thread.start()
     while statuses["one"].count(429) < 3:  # one is read, and two wait
         assert any(thread.is_alive() for thread in asked)
+        time.sleep(PAUSE_S)
     asked.append(threading.Thread(target=ask, args=("two",)))
     asked[-1].start()
     while len(engine.line) < 3:
         assert asked[-1].is_alive()
+        time.sleep(PAUSE_S)
     go_on.set()
     for thread in asked:
         thread.join(HANG_S)

@@ -174,6 +174,8 @@ def _(*, input: Unread, src: Unread, corner: tuple[slice, ...], state: _Scattere
     if src is not None and at.size:
         part = src.reshape(src.shape or (1,))[corner].reshape(-1)
         histories.append((part, at * width + 1 + state.ranks()))
+    # NumPy's own integers, of which positions are made, have 32 bits in Pyodide.
+    histories = [(x, places.astype(np.int64)) for x, places in histories]
     terms = [index_copy.call(x.new_zeros(rows.size), 0, places, x) for x, places in histories]
     elements = with_value.call(terms[0] if len(terms) == 1 else terms[0] + terms[-1], rows.reshape(-1))
     if state.reduce == "prod":

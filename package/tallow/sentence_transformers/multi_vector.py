@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tallow import devices, transformers
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
 from tallow.models.encoders.multi_vector import DOCUMENT, QUERY, max_sim
 from tallow.models.encoders.multi_vector import MultiVectorEncoder as Encoder
-from tallow.nn.module import Module
-from tallow.sentence_transformers.model import check_options, weights_of
+from tallow.sentence_transformers.encoder_module import EncoderModule
 
 
-class MultiVectorEncoder(Module):
+class MultiVectorEncoder(EncoderModule):
     """Maps the tokens of a text to vectors.
 
     Args:
@@ -33,6 +30,9 @@ class MultiVectorEncoder(Module):
         model.similarity(model.encode_query(["Where do cats sleep?"]), model.encode_document(["On sofas."]))
     """
 
+    encoder_class = Encoder
+    encoder: Encoder
+
     def __init__(
         self,
         model_name_or_path: str | Path,
@@ -44,23 +44,15 @@ class MultiVectorEncoder(Module):
         backend: str = "torch",
         **others: Any,
     ) -> None:
-        check_options(backend, others)
-        super().__init__()
-        dtype, quant = weights_of(model_kwargs)
-        self.encoder = Encoder.from_pretrained(
-            model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
+        super().__init__(
+            model_name_or_path,
+            device=device,
+            revision=revision,
+            token=token,
+            model_kwargs=model_kwargs,
+            backend=backend,
+            others=others,
         )
-        self.auto_model = self.encoder.model
-
-    @property
-    def device(self) -> devices.device:
-        """The device of the weights."""
-        return next(self.encoder.model.parameters()).device
-
-    @cached_property
-    def tokenizer(self) -> Any:
-        """The tokenizer, with transformers' methods."""
-        return transformers.AutoTokenizer.from_pretrained(self.encoder.model.folder)
 
     def encode(
         self,

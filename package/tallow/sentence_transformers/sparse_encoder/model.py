@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tallow import devices, transformers
 from tallow.core.creation import from_numpy, tensor
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
@@ -17,13 +15,12 @@ from tallow.models.config import CONFIG
 from tallow.models.encoders.sentence_folder import MODULES, PROMPTS
 from tallow.models.encoders.sparse_encoder import POOLING, SETTINGS
 from tallow.models.encoders.sparse_encoder import SparseEncoder as Encoder
-from tallow.nn.module import Module
-from tallow.sentence_transformers.model import check_options, weights_of
+from tallow.sentence_transformers.encoder_module import EncoderModule
 from tallow.sentence_transformers.models import Features, Transformer, write_json
 from tallow.sentence_transformers.util.similarity import SimilarityFunction, named
 
 
-class SparseEncoder(Module):
+class SparseEncoder(EncoderModule):
     """Maps texts to weights of tokens.
 
     Args:
@@ -35,6 +32,9 @@ class SparseEncoder(Module):
 
     Raises:  as SentenceTransformer
     """
+
+    encoder_class = Encoder
+    encoder: Encoder
 
     def __init__(
         self,
@@ -49,25 +49,17 @@ class SparseEncoder(Module):
         backend: str = "torch",
         **others: Any,
     ) -> None:
-        check_options(backend, others)
-        super().__init__()
-        dtype, quant = weights_of(model_kwargs)
-        self.encoder = Encoder.from_pretrained(
-            model_name_or_path, dtype, device, quant=quant, revision=revision, token=token
+        super().__init__(
+            model_name_or_path,
+            device=device,
+            revision=revision,
+            token=token,
+            model_kwargs=model_kwargs,
+            backend=backend,
+            others=others,
         )
-        self.auto_model = self.encoder.model
         self.similarity_fn_name = named(similarity_fn_name or "dot")
         self.max_active_dims = max_active_dims
-
-    @property
-    def device(self) -> devices.device:
-        """The device of the weights."""
-        return next(self.encoder.model.parameters()).device
-
-    @cached_property
-    def tokenizer(self) -> Any:
-        """The tokenizer, with transformers' methods."""
-        return transformers.AutoTokenizer.from_pretrained(self.encoder.model.folder)
 
     @property
     def max_seq_length(self) -> int | None:

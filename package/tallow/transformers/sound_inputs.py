@@ -62,8 +62,8 @@ def sounds_of(speech: Any) -> list[Floats]:
         raise ArgumentTypeError(
             f"a sound of type {type(speech).__name__}", hint="pass its samples, as tallow.audio reads them"
         )
-    several = isinstance(speech, list | tuple) and len(speech) > 0 and isinstance(speech[0], Sequence | np.ndarray)
-    several = several or (isinstance(speech, list | tuple) and len(speech) > 0 and hasattr(speech[0], "numpy"))
+    first = speech[0] if isinstance(speech, list | tuple) and speech else None
+    several = isinstance(first, Sequence | np.ndarray) or hasattr(first, "numpy")
     rows = list(speech) if several or getattr(speech, "ndim", 1) == 2 else [speech]
     sounds = [np.asarray(row.numpy() if hasattr(row, "numpy") else row, np.float32) for row in rows]
     for sound in sounds:

@@ -38,6 +38,7 @@ class LetterTokenizer(TokenizersBackend):
     tokens: ClassVar[Mapping[str, str]]  # the special tokens, where a folder names no others
     settings: ClassVar[Mapping[str, Any]]  # the other settings of the class
     _vocabulary: Any
+    _letters: dict[int, str]
 
     def __init__(self, vocab_file: str | Path, **settings: Any) -> None:
         config = {**self.tokens, **self.settings, "model_input_names": list(INPUTS), **settings}
@@ -64,6 +65,10 @@ class LetterTokenizer(TokenizersBackend):
         given = settings_of(kwargs)
         config = {**cls.settings, **read_settings(folder, cls.tokens), **given}
         return cls._of_files(TokenizerFiles(folder / VOCABULARY, {}, config), given, str(pretrained_model_name_or_path))
+
+    def _set_up(self, files: TokenizerFiles, given: Mapping[str, Any], name: str = "") -> None:
+        super()._set_up(files, given, name)
+        vars(self).update({each: files.config.get(each, value) for each, value in self.settings.items()})
 
     def _backend(self, files: TokenizerFiles) -> Any:
         vars(self)["_vocabulary"] = read_object(files.path)
@@ -165,12 +170,6 @@ class Wav2Vec2CTCTokenizer(LetterTokenizer):
         "do_lower_case": False,
         "target_lang": None,
     }
-    _letters: dict[int, str]
-
-    def _set_up(self, files: TokenizerFiles, given: Mapping[str, Any], name: str = "") -> None:
-        super()._set_up(files, given, name)
-        own = {each: files.config.get(each, value) for each, value in self.settings.items()}
-        vars(self).update(own)
 
     def _letters_of(self, vocabulary: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
         language = config.get("target_lang")

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tallow.errors import UnsupportedError
-from tallow.text.tokenizer_folder import TokenizerFiles
 from tallow.transformers.tokenization_letters import LetterTokenizer
 
 
@@ -36,11 +34,6 @@ class VitsTokenizer(LetterTokenizer):
         "phonemize": True,
         "is_uroman": False,
     }
-    _letters: dict[int, str]
-
-    def _set_up(self, files: TokenizerFiles, given: Mapping[str, Any], name: str = "") -> None:
-        super()._set_up(files, given, name)
-        vars(self).update({each: files.config.get(each, value) for each, value in self.settings.items()})
 
     def _prepared(self, text: str) -> str:
         text = self.normalize_text(text) if self.normalize else text

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tallow.cli.device import add_device_option
+from tallow.cli.language_model import number
 from tallow.cli.progress import Progress
 from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import one_line, report
@@ -27,6 +28,7 @@ from tallow.vision import Detection, draw_detections, encode_rle
 
 FAILED = 1
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")  # of files that a folder is searched for
+share = number(float, "a number from 0 to 1", lambda n: 0 <= n <= 1)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--threshold",
-        type=_share,
+        type=share,
         default=0.5,
         metavar="T",
         help="least score of an object, from 0 to 1 (default: %(default)s)",
@@ -120,13 +122,3 @@ def _table(path: Path, found: list[Detection]) -> str:
         for each in found
     ]
     return "\n".join([escaped_line(str(path)), *(rows or ["  no objects"])])
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r:.80} is no number from 0 to 1")
-    return value

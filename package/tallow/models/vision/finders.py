@@ -79,11 +79,11 @@ class YoloFinder(Finder):
         order = order[by_score(best[order])][:CANDIDATES]
         kept = order[batched_nms(boxes[order], best[order], labels[order], OVERLAP)][:MOST]
         require_finite(best[kept], boxes[kept])
-        masks = None
+        masks, own_boxes = None, boxed.to_picture(boxes[kept])
         if output.coefficients is not None and output.prototypes is not None:
             weights, maps = (each[0].cpu().numpy() for each in (output.coefficients, output.prototypes))
-            masks = _masks(weights[kept], maps, boxed, boxed.to_picture(boxes[kept]))
-        return Found(best[kept], labels[kept], boxed.to_picture(boxes[kept]), masks)
+            masks = _masks(weights[kept], maps, boxed, own_boxes)
+        return Found(best[kept], labels[kept], own_boxes, masks)
 
     def _canvas(self, height: int, width: int) -> tuple[int, int]:
         """Return the smallest canvas for a picture, of sides that are multiples of the model's stride."""

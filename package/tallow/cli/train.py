@@ -45,9 +45,9 @@ from tallow.errors import ArgumentError, UnsupportedError
 from tallow.hub import local_model
 from tallow.io.atomic import made_folder
 from tallow.models.causal_lm import CausalLM
-from tallow.models.config import CONFIG
+from tallow.models.config import ADAPTER_CONFIG, CONFIG
 from tallow.models.decoders.llama import Llama, LlamaConfig
-from tallow.peft.config import ADAPTER_CONFIG, LoraConfig
+from tallow.peft.config import LoraConfig
 from tallow.peft.peft_model import PeftModel
 from tallow.random import manual_seed
 from tallow.training import vocabulary

@@ -17,6 +17,7 @@ from tallow.io.regular import read_regular
 from tallow.nn.rope_scaling import unread_entries
 
 CONFIG = "config.json"
+ADAPTER_CONFIG = "adapter_config.json"  # of a folder of peft
 DTYPE_NAMES = ("dtype", "torch_dtype")  # its entry for the dtype in newer and older versions of transformers
 Count: TypeAlias = int  # a field that may be 0
 Side: TypeAlias = int | tuple[int, int]  # a field with the side of a square, or the height and the width of a rectangle
@@ -251,7 +252,7 @@ def _instead_of(path: Path) -> str:
     """Return what to do about a folder that lacks a file."""
     if path.name != CONFIG:
         return "pass a folder that has it"
-    if (path.parent / "adapter_config.json").exists():
+    if (path.parent / ADAPTER_CONFIG).exists():
         return "the folder is an adapter: load its base model, then the adapter (--adapter, or tallow.peft.PeftModel)"
     return f"pass a model folder, with its {CONFIG}"
 
@@ -265,6 +266,13 @@ def write_entries(entries: Mapping[str, Any], path: str | Path) -> None:
 def token_ids(entry: Any) -> tuple[int, ...]:
     """Return the ids of an entry that holds one id, several ids or null."""
     return tuple(entry) if isinstance(entry, list) else () if entry is None else (entry,)
+
+
+def tupled(entries: dict[str, Any], *names: str) -> None:
+    """Convert entries that are lists, and lists inside of them, to tuples, in place."""
+    for name in names:
+        if isinstance(value := entries.get(name), list):
+            entries[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
 
 
 def rename(entries: dict[str, Any], names: Mapping[str, str]) -> None:

@@ -12,10 +12,9 @@ from typing import Any, Self
 
 from tallow.errors import ArgumentError, CheckpointError, TokenizerError
 from tallow.hub import local_folder
-from tallow.models.config import read_entries, report_unknown, write_entries
+from tallow.models.config import ADAPTER_CONFIG, read_entries, report_unknown, write_entries
 from tallow.text import patterns
 
-ADAPTER_CONFIG = "adapter_config.json"
 PEFT_TYPE = "LORA"
 MAX_RANK = 1 << 20
 BIASES = ("none", "all", "lora_only")

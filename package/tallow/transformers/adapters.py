@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError
-from tallow.models.config import CONFIG, read_entries
+from tallow.models.config import ADAPTER_CONFIG, CONFIG, read_entries
 from tallow.transformers.downloads import find_folder
 
 if TYPE_CHECKING:
     from tallow.peft.peft_model import PeftModel
 
-ADAPTER_CONFIG = "adapter_config.json"
 BASE_NAME = "base_model_name_or_path"
 DEFAULT = "default"
 _HELD = "_adapters"  # in the model's attributes: the PeftModel around it, which is no module of it

@@ -24,6 +24,7 @@ from tallow.fused.eligibility import Kind, Pattern, why_not
 from tallow.fused.weights import matrix
 from tallow.kernels.blocks.affine import memory
 from tallow.kernels.blocks.expert_block import ExpertBlock
+from tallow.models.config import tupled
 from tallow.models.decoders.llama import MLP_NAMES, Llama, LlamaAttention, LlamaConfig, LlamaDecoderLayer, LlamaMLP
 from tallow.models.decoders.qwen import Qwen3Attention
 from tallow.nn import functional as F
@@ -149,8 +150,7 @@ class SparseStepConfig(ExpertsConfig):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        if isinstance(entries.get("mlp_only_layers"), list):
-            entries["mlp_only_layers"] = tuple(entries["mlp_only_layers"])
+        tupled(entries, "mlp_only_layers")
 
     @property
     def expert_width(self) -> int:

@@ -19,7 +19,7 @@ from tallow.fused.eligibility import Kind, Pattern
 from tallow.fused.weights import affine, vector
 from tallow.kernels.blocks.affine import Affine
 from tallow.kernels.blocks.state_block import GatedConvolution
-from tallow.models.config import rename
+from tallow.models.config import rename, tupled
 from tallow.models.decoders.hybrid import HybridConfig, HybridLlama, kernel_rows
 from tallow.models.decoders.llama import LlamaAttention, LlamaConfig, LlamaMLP, LlamaModel
 from tallow.models.decoders.qwen import Qwen3Attention
@@ -74,8 +74,7 @@ class ConvolutionsConfig(HybridConfig):
     def prepare(cls, entries: dict[str, Any]) -> None:
         rename(entries, {theirs: name for name, theirs in cls.file_names.items()})
         rename(entries, {"tie_embedding": "tie_word_embeddings", "block_ff_dim": "intermediate_size"})
-        if isinstance(entries.get("full_attn_idxs"), list):
-            entries["full_attn_idxs"] = tuple(entries["full_attn_idxs"])
+        tupled(entries, "full_attn_idxs")
         super().prepare(entries)
 
     def attends(self, layer: int) -> bool:

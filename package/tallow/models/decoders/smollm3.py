@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tallow.models.config import tupled
 from tallow.models.decoders.layer_types import LayerTypesConfig
 from tallow.models.decoders.llama import Llama, LlamaModel
 
@@ -51,8 +52,7 @@ class SmolLM3Config(LayerTypesConfig):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        if isinstance(entries.get("no_rope_layers"), list):
-            entries["no_rope_layers"] = tuple(entries["no_rope_layers"])
+        tupled(entries, "no_rope_layers")
 
     def rotates(self, layer: int) -> bool:
         if self.no_rope_layers is None:

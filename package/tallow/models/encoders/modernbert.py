@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.models.activations import activation_named, gated
-from tallow.models.config import Config, labels_of, rope_entries
+from tallow.models.config import Config, labels_of, rope_entries, tupled
 from tallow.models.encoders.distilbert import DistilBertProjector
 from tallow.models.pretrained import PretrainedModel, SpanLogits, check_length
 from tallow.nn import functional as F
@@ -122,8 +122,7 @@ class ModernBertConfig(Config):
             own = {"rope_parameters": both.get(kind), "rope_scaling": scaling}
             rope_entries(own)
             entries |= {f"{name}_{entry}": value for entry, value in own.items() if value is not None}
-        if isinstance(entries.get("layer_types"), list):
-            entries["layer_types"] = tuple(entries["layer_types"])
+        tupled(entries, "layer_types")
         labels_of(entries)
 
     @property

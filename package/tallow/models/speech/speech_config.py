@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tallow.models.activations import activation_named
-from tallow.models.config import Config, Count, labels_of
+from tallow.models.config import Config, Count, labels_of, tupled
 
 LISTS = ("conv_dim", "conv_stride", "conv_kernel", "tdnn_dim", "tdnn_kernel", "tdnn_dilation")
 # Names of the parts of a weight with weight norm, in files of PyTorch before 2.0 and after.
@@ -106,9 +106,7 @@ class SpeechConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)
-        for name in LISTS:
-            if isinstance(entries.get(name), list):
-                entries[name] = tuple(entries[name])
+        tupled(entries, *LISTS)
 
     def separated(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         """As Config; weights with weight norm have the names of `parametrizations.weight_norm`."""

@@ -21,7 +21,7 @@ from tallow.errors import ArgumentError
 from tallow.functions.attention import record_weights
 from tallow.functions.sampling import rand, randn
 from tallow.models.activations import activation_named
-from tallow.models.config import Config, Count
+from tallow.models.config import Config, Count, tupled
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.speech.hifigan import HifiGan
 from tallow.models.speech.vits_flows import CouplingBlock, DurationPredictor, StochasticDurationPredictor, WaveNet
@@ -148,9 +148,7 @@ class VitsConfig(Config):
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
-        for name in LISTS:
-            if isinstance(value := entries.get(name), list):
-                entries[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        tupled(entries, *LISTS)
 
 
 class RelativeAttention(Module):

@@ -24,7 +24,7 @@ from tallow.core.tensor import Tensor, wrap
 from tallow.errors import ArgumentError, CheckpointError, ImageError, ShapeError
 from tallow.hub import local_folder
 from tallow.io.images import MAX_PIXELS, as_rgb, pillow, read_image, too_large
-from tallow.models.config import CONFIG, Config, Count, read_entries
+from tallow.models.config import CONFIG, Config, Count, read_entries, tupled
 from tallow.models.vision.padding import PADS, is_length, padded
 
 Image: TypeAlias = Any  # a path, a Pillow image, or an array (Y, X, 3), (Y, X, 4) or (Y, X) of uint8
@@ -169,10 +169,10 @@ class ImageProcessor(Config):
                 f"{FILE}: image_processor_type is {named!r:.80}; tallow supports {', '.join(KINDS)}",
                 hint="use a model that tallow.models.AutoModel loads",
             )
+        former = entries.pop("pad_and_return_pixel_mask", None)  # the name of do_pad in older files
         given = {name: value for name, value in entries.items() if value is not None}
-        if (former := given.pop("pad_and_return_pixel_mask", None)) is not None:
+        if former is not None:
             given.setdefault("do_pad", former)
-        entries.pop("pad_and_return_pixel_mask", None)
         entries.update(KINDS[kind] | ({"do_pad": PADS[kind]} if kind in PADS else {}) | given)
         if entries.get("do_pad") and kind not in PADS:
             raise CheckpointError(f"{FILE}: do_pad is True of a {named}", hint=f"tallow pads for {', '.join(PADS)}")
@@ -191,9 +191,7 @@ class ImageProcessor(Config):
                 entries[name] = value, value
             elif type(value) is int and "longest_edge" in KINDS[kind]["size"]:
                 entries[name] = Edges(value, entries.pop("max_size", LONGEST))
-        for name in ("image_mean", "image_std"):
-            if isinstance(entries[name], list):
-                entries[name] = tuple(entries[name])
+        tupled(entries, "image_mean", "image_std")
 
     def __call__(self, images: Image | Sequence[Image]) -> Tensor:
         """Return one or more images as the input of the model.

@@ -17,7 +17,7 @@ from tallow.core.creation import ones, zeros
 from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError, ShapeError
 from tallow.models.activations import activation_named
-from tallow.models.config import Config, labels_of
+from tallow.models.config import Config, labels_of, tupled
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.vision.vit import PooledOutput
 from tallow.nn import functional as F
@@ -90,9 +90,7 @@ class ResNetConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)
-        for name in ("hidden_sizes", "depths"):
-            if isinstance(entries.get(name), list):
-                entries[name] = tuple(entries[name])
+        tupled(entries, "hidden_sizes", "depths")
 
     @classmethod
     def of_timm(cls, name: str, channels: int = 3) -> ResNetConfig:

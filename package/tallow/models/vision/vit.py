@@ -18,7 +18,7 @@ from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
 from tallow.errors import ShapeError
 from tallow.models.activations import activation_named
-from tallow.models.config import Config, Side, labels_of
+from tallow.models.config import Config, Side, labels_of, tupled
 from tallow.models.encoders.bert_layers import BertIntermediate, BertSelfAttention
 from tallow.models.pretrained import PooledModel, PretrainedModel
 from tallow.nn import functional as F
@@ -62,7 +62,7 @@ class ImageConfig(Config):
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)
-        sides_of(entries)
+        tupled(entries, "image_size", "patch_size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +84,6 @@ class ViTConfig(ImageConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.pooler_act)
-
-
-def sides_of(entries: dict[str, Any]) -> None:
-    """Convert the heights and widths of images and patches to tuples, in place."""
-    for name in ("image_size", "patch_size"):
-        if isinstance(entries.get(name), list):
-            entries[name] = tuple(entries[name])
 
 
 def rectangle(side: Side) -> tuple[int, int]:

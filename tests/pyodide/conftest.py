@@ -31,6 +31,7 @@ SKIPS = {
     "no real data": 0.1,
     "could not import": 0.05,
     "collection skipped": 0.001,  # whole files about Pillow, soundfile or h5py
+    "Pillow is not installed": 0.001,
     "h5py": 0.02,
     "matplotlib": 0.02,
     "the compiler comes from": 0.02,

@@ -73,6 +73,35 @@ CALLS |= {
 }
 
 
+MEMORY = "to a single memory location"
+CALLS |= {
+    "m.complex(m.ones(2), m.ones(2), out=m.ones(2, dtype=m.complex128))": "",
+    "m.polar(m.ones(2), m.ones(2), out=m.ones(2, dtype=m.complex128))": "",
+    "m.multinomial(m.ones(2), 1, out=m.ones(1))": "multinomial",
+    "m.ones(2).masked_fill(m.tensor([True, False]), m.tensor(1j))": "converted to",
+    "m.ones(2, dtype=m.int64).index_fill_(0, m.tensor([0]), m.tensor(1j))": "complex",
+    "m.ones(2).addcmul(m.ones(2), m.ones(2), value=1j)": "without overflow",
+    "m.ones(2).add(m.ones(2), alpha=1j)": "",
+    "m.ones(2).lerp(m.ones(2), 1j)": "without overflow",
+    "m.ones(2, 2).logsumexp(None)": "argument 'dim'",
+    "m.ones(2, 2, 2).narrow_copy(3, 0, 1)": "",
+    "m.nn.functional.adaptive_avg_pool2d(m.ones(2, 2), (1, 1))": "Input dimension should be at least 3",
+    "m.nn.functional.adaptive_max_pool3d(m.ones(2, 2), (1, 1, 1))": "Input dimension should be at least 4",
+    "m.nn.functional.multi_margin_loss(m.ones(2, 3), m.ones(2), reduction='a')": "is not a valid value for reduction",
+    "m.nn.functional.multi_margin_loss(m.ones(2, 3), m.ones(2), weight=m.ones(()))": "weight must be one-dimensional",
+    "m.Tensor.__radd__(2, m.ones(2))": "doesn't apply to a 'int' object",
+    "m.Tensor.__and__(2, m.tensor([1]))": "doesn't apply to a 'int' object",
+    "(lambda x: m.exp(x[1:], out=x[:-1]))(m.ones(4))": MEMORY,
+    "(lambda x: m.add(1, other=x[1:], out=x[:-1]))(m.ones(4))": MEMORY,
+    "(lambda x: m.add(x, x[0], out=x))(m.ones(2, 2))": MEMORY,
+    "(lambda x: m.cat((x, m.ones(2)), out=x))(m.ones(2))": MEMORY,
+    "(lambda x: m.cat((x, m.ones(2)), out=x))(m.ones(0))": MEMORY,
+    "(lambda x: m.gather(x, 0, m.tensor([1]), out=x[:1]))(m.ones(2))": MEMORY,
+    "(lambda x: m.kthvalue(x, 1, out=(x, m.tensor(1))))(m.ones(2))": MEMORY,
+    "(lambda x: m.masked_select(x, x > 0, out=x))(m.ones(2))": MEMORY,
+    "m.index_select(m.ones(3, 6), 1, m.tensor([1, 1]), out=m.ones(2).expand(3, 2))": MEMORY,
+}
+
 HALVES = "det inv svd qr cholesky eigh pinv slogdet eigvalsh svdvals"
 CALLS |= {f"m.linalg.{name}(m.eye(2).half())": "Half" for name in HALVES.split()}
 CALLS |= {
@@ -245,3 +274,13 @@ def test_elementwise_results_are_converted_to_the_dtype_of_out(name: str) -> Non
     mine, expected = (eval(call, {"m": module}) for module in (tl, torch))
     assert (mine.dtype, expected.dtype) == (tl.float64, torch.float64)
     np.testing.assert_allclose(mine.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("call", ["m.add(x, 1, out=x)", "m.neg(x[::2], out=x[1::2])", "m.softmax(x, 1, out=x)"])
+def test_results_may_replace_operands(call: str) -> None:
+    results = []
+    for module in (torch, tl):
+        x = module.arange(16.0).reshape(4, 4) / 10
+        results.append((eval(call, {"m": module, "x": x}).numpy(), x.numpy()))
+    for theirs, ours in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)

@@ -12,7 +12,7 @@ from tallow import devices, dtypes
 from tallow.core.half_precision import widen_operands
 from tallow.core.tensor import Tensor
 from tallow.dtypes import HALVES
-from tallow.errors import ArgumentTypeError, DeviceError, DtypeError
+from tallow.errors import ArgumentTypeError, DeviceError, DtypeError, NumericError
 from tallow.ops.checks import refuse, refuse_complex
 from tallow.ops.dims import as_int, is_int
 from tallow.ops.parameters import REQUIRED
@@ -187,6 +187,11 @@ class Prepared:
             common = dtypes.dtype_of(arrays[0])
         elif op.dtypes == "first":
             common = dtypes.dtype_of(arrays[0])
+            if common.category < 3 and any(a.dtype.kind == "c" for a in arrays):
+                raise NumericError(
+                    f"{op.name}: a complex value cannot be converted to {common.name} without overflow",
+                    hint="pass the real part of the value, or convert the input",
+                )
             values = [_convert_array(v, common) for v in values]
         else:
             common = dtypes.dtype_of(arrays[0]) if uniform and arrays else dtypes.result_type(values)

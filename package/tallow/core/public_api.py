@@ -106,7 +106,7 @@ def _accept_numpy_keywords(function: F, checked: bool = False) -> F:
                 kwargs = renamed
             if takes_out or (out := kwargs.pop("out", None)) is None:
                 return function(*args, **kwargs)
-            return write_out(out, function(*args, **kwargs), function.__name__)
+            return write_out(out, function(*args, **kwargs), function.__name__, operands=(*args, *kwargs.values()))
         except Exception as error:
             try:
                 return after_failure(renaming, args, kwargs)

@@ -32,6 +32,8 @@ class _Absent:
 
 ABSENT: Any = _Absent()
 LITERALS = (int, float, str, bool, type(None))
+# Operators whose methods PyTorch writes in Python: called as functions, they take a number as `self`.
+PYTHON_OPERATORS = ("pow", "floor_divide", "remainder", "bitwise_left_shift", "bitwise_right_shift")
 NO_KEYWORDS: dict[str, Any] = {}
 _new, _ndarray = object.__new__, np.ndarray
 
@@ -50,7 +52,7 @@ def generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any], function
         value = general_way.apply_generally(op, *args, **kwargs)
     except Exception:
         return after_failure(function or op.call, tuple(args), kwargs if out is None else kwargs | {"out": out})
-    return value if out is None else write_out(out, value, op.name, op.dtypes in ("same", "keep"))
+    return value if out is None else write_out(out, value, op.name, op.dtypes in ("same", "keep"), args)
 
 
 def listed_generally(op: Op, given: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -87,11 +89,15 @@ def optionally_inplace(op: Op, given: tuple[Any, ...], keywords: dict[str, Any],
         return after_failure(op.optional_inplace, tuple(args), kwargs | ({"inplace": True} if inplace else {}))
 
 
-def operator_generally(op: Op, *operands: Any) -> Any:
+def operator_generally(op: Op, self: Any, *operands: Any) -> Any:
     """Apply an operator. Return NotImplemented, so that Python asks the other type, for operands of unknown types.
 
     An operand whose type has no operators of its own may answer for the op.
+
+    Raises: ArgumentTypeError for an operator that was called as a function with a number as `self`.
     """
+    if op.name not in PYTHON_OPERATORS and not isinstance(self, Tensor) and isinstance(self, int | float | complex):
+        raise ArgumentTypeError(f"an operator of Tensor ({op.name}) doesn't apply to a {type(self).__name__!r} object")
     converted = [general_way.as_operand(x) for x in operands]
     unknown = [x for x, known in zip(operands, converted, strict=True) if known is None]
     if not unknown:

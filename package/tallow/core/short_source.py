@@ -156,7 +156,8 @@ class _Writer:
     def general_way(self) -> str:
         """Return the call that hands all arguments to the general way."""
         if self.form in OPERATORS:
-            return f"operator_generally(op, {', '.join(p.name for p in self.positional)})"
+            names = [p.name for p in self.positional]
+            return f"operator_generally(op, {names[self.form is Form.reflected]}, {', '.join(names)})"
         given = "".join(f"*{p.name}, " if p is self.spread else f"{p.name}, " for p in self.positional)
         given += "" if self.spread is not None else "*rest"
         keywords = "".join(f"{p.name!r}: {p.name}, " for p in self.keywords)

@@ -14,6 +14,7 @@ from tallow.core.creation import arange
 from tallow.core.overrides import overridable
 from tallow.core.public_api import PUBLIC, public
 from tallow.core.tensor import Tensor
+from tallow.errors import ShapeError
 from tallow.functions import shape
 from tallow.ops import joining
 
@@ -21,6 +22,8 @@ from tallow.ops import joining
 @public("tl Tensor")
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Return a copy of `length` elements along `dim` from `start` on; see `narrow`."""
+    if type(dim) is int and dim >= input.ndim:
+        raise ShapeError(f"narrow_copy: dim {dim} is out of range for {input.ndim} dims")
     return shape.narrow(input, dim, start, length).clone()
 
 

@@ -35,9 +35,16 @@ def reduced(values: Tensor, reduction: str, name: str) -> Tensor:
         return values.mean()
     if reduction == "sum":
         return values.sum()
-    if reduction == "none":
-        return values
-    raise ArgumentError(f"{name}: {reduction} is not a valid value for reduction", hint="use 'none', 'mean' or 'sum'")
+    expect_reduction(reduction, name)
+    return values
+
+
+def expect_reduction(reduction: str, name: str) -> None:
+    """Raise ArgumentError unless the reduction is "mean", "sum" or "none"."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ArgumentError(
+            f"{name}: {reduction} is not a valid value for reduction", hint="use 'none', 'mean' or 'sum'"
+        )
 
 
 def _weighted(name: str, values: Tensor, weight: Tensor | None) -> Tensor:

@@ -10,7 +10,7 @@ from tallow.core.apply import apply
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DimensionError, DtypeError, ShapeError
-from tallow.functions.loss import check_constant, reduced, reduction_of
+from tallow.functions.loss import check_constant, expect_reduction, reduced, reduction_of
 from tallow.functions.similarity import pairwise_distance
 from tallow.ops.activation import logsigmoid
 from tallow.ops.checks import expect_float
@@ -85,6 +85,10 @@ def multi_margin_loss(
     """
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss: only p == 1 and p == 2 are supported, got {p}")
+    reduction = reduction_of(size_average, reduce, reduction)
+    expect_reduction(reduction, "multi_margin_loss")
+    if weight is not None and weight.ndim != 1:
+        raise ArgumentError(f"multi_margin_loss: weight must be one-dimensional, got {tuple(weight.shape)}")
     batch, labels = _as_batch("multi_margin_loss", input, target, 0)
     classes = batch.array.shape[1]
     if weight is not None and weight.array.shape != (classes,):
@@ -93,7 +97,7 @@ def multi_margin_loss(
     check_constant("multi_margin_loss", "weight", weight)
     values = apply(multi_margin, batch, labels, p, margin, weight)
     values = values if input.ndim == 2 else values[0]
-    return reduced(values, reduction_of(size_average, reduce, reduction), "multi_margin_loss")
+    return reduced(values, reduction, "multi_margin_loss")
 
 
 @public("F")
@@ -108,6 +112,8 @@ def multilabel_margin_loss(
 
     Shapes:  input (N, C) or (C), target the same, holding labels up to the first -1
     """
+    reduction = reduction_of(size_average, reduce, reduction)
+    expect_reduction(reduction, "multilabel_margin_loss")
     batch, labels = _as_batch("multilabel_margin_loss", input, target, 1)
     classes = batch.array.shape[1]
     if labels.array.shape != batch.array.shape:
@@ -118,7 +124,7 @@ def multilabel_margin_loss(
         raise ShapeError(f"multilabel_margin_loss: expected at least one class, got input {tuple(input.shape)}")
     values = apply(multilabel_margin, batch, labels)
     values = values if input.ndim == 2 else values[0]
-    return reduced(values, reduction_of(size_average, reduce, reduction), "multilabel_margin_loss")
+    return reduced(values, reduction, "multilabel_margin_loss")
 
 
 def _as_batch(name: str, input: Tensor, target: Tensor, target_dims: int) -> tuple[Tensor, Tensor]:

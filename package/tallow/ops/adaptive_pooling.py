@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tallow.devices import array_module
-from tallow.errors import ArgumentTypeError, ShapeError
+from tallow.errors import ArgumentError, ArgumentTypeError, ShapeError
 from tallow.ops.axis_index import part
 from tallow.ops.checks import expect_float
 from tallow.ops.dims import as_int, is_int
@@ -26,6 +26,8 @@ OutputSize = Sequence[int | None] | int | None  # None is refused
 
 
 def _adaptive_sizes(name: str, input: Array, dims: int, output_size: OutputSize) -> list[int]:
+    if 1 < dims >= input.ndim:
+        raise ArgumentError(f"{name}: Input dimension should be at least {dims + 1}, got {input.ndim}")
     expect_spatial(name, input.shape, dims)
     expect_float(name, input)
     spatial = input.shape[-dims:]

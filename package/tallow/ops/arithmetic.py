@@ -394,6 +394,7 @@ def lerp(input: Array, end: Array, weight: Array | Scalar) -> Result:
     """
     expect_float("lerp", input)
     if not hasattr(weight, "dtype"):
+        weight = factor(weight, input, "lerp")
         value = run("lerp", *((input, end, weight) if abs(weight) < 0.5 else (end, input, 1 - weight)))
         return value, lambda g: (lambda: g * (1 - weight), lambda: g * weight, None)
     span = end - input

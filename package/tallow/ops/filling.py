@@ -64,6 +64,8 @@ def factor(number: Any, like: Any, name: str) -> Any:
     Raises: NumericError for a number that the dtype cannot hold.
     """
     if not hasattr(like, "dtype") or like.dtype.kind in "fc":
+        if type(number) is complex and hasattr(like, "dtype") and like.dtype.kind == "f":
+            return constant(number, dtypes.dtype_of(like), name)[()]
         return number
     return constant(number, dtypes.dtype_of(like), name)[()]
 

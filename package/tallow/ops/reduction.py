@@ -400,6 +400,8 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Result:
     y = m + log Σ exp(x - m),  m = max x
     dx = g · exp(x - y)
     """
+    if dim is None:
+        raise ArgumentTypeError("logsumexp: argument 'dim' must be tuple of ints, not NoneType", hint="pass () for all")
     xp = array_module(input)
     axes = axes_of(input, dim, "logsumexp")
     reduced_shape = kept_shape(input.shape, axes)

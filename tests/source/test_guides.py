@@ -35,6 +35,8 @@ MAX_README_LINES = 160
 # Directories that are in front of a Hub id: tallow looks for a local folder first.
 IMAGE_MODELS = ("google/vit-base-patch16-224", "openai/clip-vit-base-patch32", "facebook/dinov2-small")
 DETECTOR = "facebook/detr-resnet-50"
+DEPTHS = "depth-anything/Depth-Anything-V2-Small-hf"
+SEGMENTER = "nvidia/segformer-b0-finetuned-ade-512-512"
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 SMALL_MODELS = ("Qwen/Qwen3-0.6B", "openai/whisper-tiny", MINILM, "google/flan-t5-small")
 
@@ -61,7 +63,7 @@ def save_qwen3(folder: Path) -> None:
 def save_images(folder: Path) -> None:
     """Save small models of images with random weights, and a photo."""
     image = pytest.importorskip("PIL.Image")
-    from support.image_folders import END, saved, saved_detector, tokenizer
+    from support.image_folders import END, saved, saved_depth, saved_detector, saved_segmenter, tokenizer
     from support.model_pairs import CLIP_SIZES, DINOV2_SIZES, IMAGE_SIZES, LABELS
 
     vit, clip, dinov2 = (folder / name for name in IMAGE_MODELS)
@@ -70,6 +72,8 @@ def save_images(folder: Path) -> None:
     tokenizer().save_pretrained(clip)
     saved("Dinov2Model", DINOV2_SIZES, dinov2)
     saved_detector(folder / DETECTOR)
+    saved_depth(folder / DEPTHS)
+    saved_segmenter(folder / SEGMENTER)
     image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)).save(folder / "photo.jpg")
 
 

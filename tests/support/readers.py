@@ -44,10 +44,12 @@ from tallow.models import (
     AutoModel,
     CLIPModel,
     CLIPVisionModel,
+    DepthAnythingForDepthEstimation,
     DetrModel,
     Dinov2Model,
     Llama,
     ResNetModel,
+    SegformerModel,
     ViTModel,
     Whisper,
 )
@@ -403,6 +405,10 @@ def _load_and_run(folder: Path) -> list[int] | list[Any]:
         return list(model(tokens, pixels))
     if isinstance(model, ViTModel | Dinov2Model | CLIPVisionModel | ResNetModel | DetrModel):
         return list(model(pixels))
+    if isinstance(model, DepthAnythingForDepthEstimation):
+        return [model(pixels)]
+    if isinstance(model, SegformerModel):
+        return list(model(pixels).hidden_states)
     if isinstance(model, SpeechPretrainedModel):
         return list(model(tl.zeros(1, 2000)))
     tl.manual_seed(0)  # models of voices draw numbers

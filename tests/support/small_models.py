@@ -39,6 +39,11 @@ VOICE |= {"flow_size": 6, "spectrogram_bins": 4, "upsample_initial_channel": 8, 
 VOICE |= {"upsample_kernel_sizes": [8, 4], "resblock_kernel_sizes": [3], "resblock_dilation_sizes": [[1, 2]]}
 VOICE |= {"posterior_encoder_num_wavenet_layers": 1}
 RESNET = {"model_type": "resnet", "embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 1]}
+DEPTH = {"model_type": "depth_anything", "patch_size": 4, "reassemble_hidden_size": 8, "head_hidden_size": 3}
+DEPTH |= {"reassemble_factors": [2, 0.5], "neck_hidden_sizes": [5, 6], "fusion_hidden_size": 4}
+DEPTH |= {"backbone_config": IMAGES | {"model_type": "dinov2", "out_indices": [1, 2]}}
+STAGES = {"num_encoder_blocks": 2, "depths": [1, 2], "sr_ratios": [2, 1], "hidden_sizes": [4, 6], "patch_sizes": [3, 3]}
+STAGES |= {"strides": [2, 2], "num_attention_heads": [1, 2], "mlp_ratios": [2, 3], "decoder_hidden_size": 5}
 CROSSES = {
     name: size for name, size in CROSSING.items() if name.startswith(("encoder_", "decoder_")) and "token" not in name
 }
@@ -64,6 +69,8 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "Dinov2Model": IMAGES | {"model_type": "dinov2"},
     "ResNetModel": RESNET,
     "DetrModel": CROSSES | {"model_type": "detr", "d_model": 8, "num_queries": 3, "backbone_config": RESNET},
+    "DepthAnythingForDepthEstimation": DEPTH,
+    "SegformerModel": STAGES | {"model_type": "segformer"},
     "CLIPTextModel": ENCODER | {"model_type": "clip_text_model"},
     "CLIPVisionModel": IMAGES_AND_FF | {"model_type": "clip_vision_model"},
     "CLIPModel": {"model_type": "clip", "projection_dim": 6, "text_config": ENCODER, "vision_config": IMAGES_AND_FF},

@@ -105,11 +105,15 @@ def _sizes(kind: Any) -> dict[str, Any]:
         own = kind.config_class.__dataclass_fields__
         return SPEECH | {name: size for name, size in (SPEAKERS | WAVLM).items() if name in own}
     transformers = pytest.importorskip("transformers")
-    from support.image_folders import DETECTOR, RESNET
+    from support.image_folders import DEPTH, DETECTOR, RESNET, STAGES
     from support.model_pairs import BART_SIZES, ENCODER_SIZES, EVERY, LABELS, T5_SIZES
 
     if kind.config_class.model_type == "resnet":
         return RESNET | LABELS
+    if kind.config_class.model_type == "depth_anything":
+        return DEPTH
+    if kind.config_class.model_type == "segformer":
+        return STAGES | LABELS
     if kind.config_class.model_type == "detr":
         return DETECTOR | {"backbone_config": RESNET | {"model_type": "resnet", "out_features": ["stage3"]}}
     for name, sizes in EVERY.values():

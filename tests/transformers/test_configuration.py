@@ -19,6 +19,7 @@ LEFT_OUT = {"layer_types", "full_attn_idxs", "stage_names", "out_features", "out
 
 # Mamba's follow from its width; of a backbone of timm, tallow keeps the entries of its file.
 FOLLOWING = {"mamba": {"intermediate_size", "time_step_rank"}, "detr": {"backbone_config"}}
+FOLLOWING["depth_anything"] = {"backbone_config"}  # which test_backbones_of_depths compares
 
 
 def settings(config: Any) -> dict[str, Any]:
@@ -48,6 +49,14 @@ def test_backbones_of_timm(entries: dict[str, Any]) -> None:
     def program(tf: Any, torch: Any) -> Any:
         entries_ = json.loads(tf.DetrConfig(**entries).to_json_string())["backbone_config"]
         return [entries_[name] for name in ("model_type", "backbone", "num_channels", "out_indices")]
+
+    both(program)
+
+
+def test_backbones_of_depths() -> None:
+    def program(tf: Any, torch: Any) -> Any:
+        own = tf.DepthAnythingConfig().backbone_config
+        return [settings(own), list(own.out_indices), settings(tf.DepthAnythingConfig(backbone_config=own))]
 
     both(program)
 

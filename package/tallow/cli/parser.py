@@ -15,8 +15,8 @@ import tallow
 
 # Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
 COMMANDS = (
-    *("generate", "chat", "embed", "fill-mask", "classify", "detect", "transcribe", "speak", "serve"),
-    *("train", "run", "convert", "inspect", "info", "demo", "completion"),
+    *("generate", "chat", "embed", "fill-mask", "classify", "detect", "depth", "segment"),
+    *("transcribe", "speak", "serve", "train", "run", "convert", "inspect", "info", "demo", "completion"),
 )
 HELP = ("-h", "--help")
 

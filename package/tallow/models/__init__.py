@@ -13,6 +13,7 @@ from tallow.lazy_names import names_of
 
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
 IMAGE_HEADS = ("Model", "ForImageClassification")
+PIXELS = "ForSemanticSegmentation"
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 CHOICE = "ForMultipleChoice"
 PRETRAINING = ("ForNextSentencePrediction", "ForPreTraining")
@@ -175,12 +176,16 @@ _CLASSES = {
         *("CLIPConfig", "CLIPModel"),
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),
     ),
+    "vision.depth": ("DepthEstimator",),
+    "vision.depth_anything": ("DepthAnythingConfig", "DepthAnythingForDepthEstimation"),
     "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "vision.detector": ("ObjectDetector",),
     "vision.detr": ("DetrConfig", "DetrForObjectDetection", "DetrModel"),
     "vision.image_processor": ("ImageProcessor",),
     "vision.images": ("ImageClassifier", "ImageEncoder"),
     "vision.resnet": ("ResNetConfig", *(f"ResNet{head}" for head in IMAGE_HEADS)),
+    "vision.segformer": ("SegformerConfig", *(f"Segformer{head}" for head in (*IMAGE_HEADS, PIXELS))),
+    "vision.segmenter": ("ImageSegmenter",),
     "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
     "whisper.sound_classifier": ("WhisperForAudioClassification",),
 }

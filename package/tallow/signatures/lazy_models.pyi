@@ -53,6 +53,9 @@ from tallow.models.decoders.deepseek import DeepseekV2Model as DeepseekV2Model
 from tallow.models.decoders.deepseek import DeepseekV3 as DeepseekV3
 from tallow.models.decoders.deepseek import DeepseekV3Config as DeepseekV3Config
 from tallow.models.decoders.deepseek import DeepseekV3Model as DeepseekV3Model
+from tallow.models.vision.depth_anything import DepthAnythingConfig as DepthAnythingConfig
+from tallow.models.vision.depth_anything import DepthAnythingForDepthEstimation as DepthAnythingForDepthEstimation
+from tallow.models.vision.depth import DepthEstimator as DepthEstimator
 from tallow.models.vision.detr import DetrConfig as DetrConfig
 from tallow.models.vision.detr import DetrForObjectDetection as DetrForObjectDetection
 from tallow.models.vision.detr import DetrModel as DetrModel
@@ -141,6 +144,7 @@ from tallow.models.decoders.hunyuan import HunYuanDenseV1Model as HunYuanDenseV1
 from tallow.models.vision.images import ImageClassifier as ImageClassifier
 from tallow.models.vision.images import ImageEncoder as ImageEncoder
 from tallow.models.vision.image_processor import ImageProcessor as ImageProcessor
+from tallow.models.vision.segmenter import ImageSegmenter as ImageSegmenter
 from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3Config as JinaEmbeddingsV3Config
 from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3PretrainedModel as _JinaEmbeddingsV3PretrainedModel
 from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3Model as JinaEmbeddingsV3Model
@@ -265,6 +269,10 @@ from tallow.models.encoders.roberta import RobertaModel as RobertaModel
 from tallow.models.decoders.seed_oss import SeedOss as SeedOss
 from tallow.models.decoders.seed_oss import SeedOssConfig as SeedOssConfig
 from tallow.models.decoders.seed_oss import SeedOssModel as SeedOssModel
+from tallow.models.vision.segformer import SegformerConfig as SegformerConfig
+from tallow.models.vision.segformer import SegformerForImageClassification as SegformerForImageClassification
+from tallow.models.vision.segformer import SegformerForSemanticSegmentation as SegformerForSemanticSegmentation
+from tallow.models.vision.segformer import SegformerModel as SegformerModel
 from tallow.models.encoders.sentence import SentenceEncoder as SentenceEncoder
 from tallow.models.decoders.smollm3 import SmolLM3 as SmolLM3
 from tallow.models.decoders.smollm3 import SmolLM3Config as SmolLM3Config
@@ -318,6 +326,8 @@ from tallow.models.vision import clip as clip
 from tallow.models.decoders import cohere as cohere
 from tallow.models.encoders import deberta_v2 as deberta_v2
 from tallow.models.decoders import deepseek as deepseek
+from tallow.models.vision import depth as depth
+from tallow.models.vision import depth_anything as depth_anything
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import detector as detector
 from tallow.models.vision import detr as detr
@@ -378,6 +388,8 @@ from tallow.models.vision import resnet as resnet
 from tallow.models.encoders import roberta as roberta
 from tallow.models.encoders import rotary_bert as rotary_bert
 from tallow.models.decoders import seed_oss as seed_oss
+from tallow.models.vision import segformer as segformer
+from tallow.models.vision import segmenter as segmenter
 from tallow.models.encoders import sentence as sentence
 from tallow.models.decoders import smollm3 as smollm3
 from tallow.models.whisper import sound_classifier as sound_classifier
@@ -598,6 +610,9 @@ __all__ = [
     "DeepseekV3ForSequenceClassification",
     "DeepseekV3ForTokenClassification",
     "DeepseekV3Model",
+    "DepthAnythingConfig",
+    "DepthAnythingForDepthEstimation",
+    "DepthEstimator",
     "DetrConfig",
     "DetrForObjectDetection",
     "DetrModel",
@@ -721,6 +736,7 @@ __all__ = [
     "ImageClassifier",
     "ImageEncoder",
     "ImageProcessor",
+    "ImageSegmenter",
     "JinaEmbeddingsV3Config",
     "JinaEmbeddingsV3ForMaskedLM",
     "JinaEmbeddingsV3ForQuestionAnswering",
@@ -905,6 +921,10 @@ __all__ = [
     "SeedOssForSequenceClassification",
     "SeedOssForTokenClassification",
     "SeedOssModel",
+    "SegformerConfig",
+    "SegformerForImageClassification",
+    "SegformerForSemanticSegmentation",
+    "SegformerModel",
     "SentenceEncoder",
     "SmolLM3",
     "SmolLM3Config",
@@ -973,6 +993,8 @@ __all__ = [
     "cohere",
     "deberta_v2",
     "deepseek",
+    "depth",
+    "depth_anything",
     "derived_heads",
     "detector",
     "detr",
@@ -1033,6 +1055,8 @@ __all__ = [
     "roberta",
     "rotary_bert",
     "seed_oss",
+    "segformer",
+    "segmenter",
     "sentence",
     "smollm3",
     "sound_classifier",

@@ -86,9 +86,6 @@ _LAZY |= {name: f"tallow.transformers.model_classes:{name}" for name in (*MODELS
 _LAZY |= {name: f"tallow.transformers.configuration:{name}" for name in CONFIGS.values()}
 _LAZY |= {name: f"tallow.transformers.auto:{name}" for name in HEADS}
 _LAZY |= {name: f"tallow.transformers.auto_mappings:{name}" for name in ("CONFIG_MAPPING", *MAPPINGS)}
-# Tasks whose models lie in ONNX files.
-_IN_ONNX = ("DepthEstimation", "ImageSegmentation", "SemanticSegmentation")
-_LAZY |= {f"AutoModelFor{task}": f"tallow.optimum.onnxruntime:ORTModelFor{task}" for task in _IN_ONNX}
 _LAZY |= _GENERATION | _MODULES | {"Adafactor": "tallow.optim:Adafactor"}
 
 __version__ = "5.23.0"  # whose names and results these are

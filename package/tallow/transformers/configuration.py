@@ -12,7 +12,7 @@ from tallow import dtypes
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError, TallowError
 from tallow.hub import local_settings
 from tallow.models.config import CONFIG, MAX_LABELS, read_entries, write_entries
-from tallow.transformers.configuration_defaults import BASE, DEFAULTS, NAMES
+from tallow.transformers.configuration_defaults import BACKBONES, BASE, DEFAULTS, NAMES
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.uploads import upload
 
@@ -52,7 +52,7 @@ class PreTrainedConfig:
             if not isinstance(given, PreTrainedConfig):
                 kwargs[name] = config_class(kind)(**(given or {}))
         if "backbone_config" in self.defaults:
-            kwargs["backbone_config"] = _backbone(kwargs)
+            kwargs["backbone_config"] = _backbone(kwargs, BACKBONES.get(self.model_type))
         for name, value in kwargs.items():
             setattr(self, name, value)
         if num_labels is not None and kwargs.get("id2label") is None:
@@ -297,9 +297,13 @@ def _part_of_clip(entries: dict[str, Any], model_type: str) -> dict[str, Any]:
     return own | ({"projection_dim": entries["projection_dim"]} if "projection_dim" in entries else {})
 
 
-def _backbone(entries: Mapping[str, Any]) -> Any:
-    """Return the config of the backbone that the entries of a config describe; of timm's, the entries themselves."""
+def _backbone(entries: Mapping[str, Any], default: Mapping[str, Any] | None) -> Any:
+    """Return the config of the backbone that the entries of a config describe; of timm's, the entries themselves.
+
+    Args:    default: the backbone of entries that describe none; None means one of timm
+    """
     own = entries.get("backbone_config")
+    own = copy.deepcopy(default) if own is None else own
     if own is None:
         named = {"backbone": entries.get("backbone") or "resnet50", "num_channels": entries.get("num_channels", 3)}
         fixed = {"features_only": True, "use_pretrained_backbone": False, "out_indices": [1, 2, 3, 4]}

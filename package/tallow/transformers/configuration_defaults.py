@@ -58,6 +58,8 @@ NAMES: dict[str, str] = {
     "dinov2": "Dinov2Config",
     "resnet": "ResNetConfig",
     "detr": "DetrConfig",
+    "depth_anything": "DepthAnythingConfig",
+    "segformer": "SegformerConfig",
     "clip": "CLIPConfig",
     "clip_text_model": "CLIPTextConfig",
     "clip_vision_model": "CLIPVisionConfig",
@@ -393,6 +395,19 @@ _SETTINGS["detr"] = {
     "class_cost": 1, "bbox_cost": 5, "giou_cost": 2, "mask_loss_coefficient": 1, "dice_loss_coefficient": 1,
     "bbox_loss_coefficient": 5, "giou_loss_coefficient": 2, "eos_coefficient": 0.1,
 }
+_SETTINGS["depth_anything"] = {
+    "backbone_config": None, "patch_size": 14, "initializer_range": 0.02, "reassemble_hidden_size": 384,
+    "reassemble_factors": [4, 2, 1, 0.5], "neck_hidden_sizes": [48, 96, 192, 384], "fusion_hidden_size": 64,
+    "head_in_index": -1, "head_hidden_size": 32, "depth_estimation_type": "relative", "max_depth": 1,
+}
+_SETTINGS["segformer"] = {
+    "num_channels": 3, "num_encoder_blocks": 4, "depths": [2, 2, 2, 2], "sr_ratios": [8, 4, 2, 1],
+    "hidden_sizes": [32, 64, 160, 256], "patch_sizes": [7, 3, 3, 3], "strides": [4, 2, 2, 2],
+    "num_attention_heads": [1, 2, 5, 8], "mlp_ratios": [4, 4, 4, 4], "hidden_act": "gelu",
+    "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "classifier_dropout_prob": 0.1,
+    "initializer_range": 0.02, "drop_path_rate": 0.1, "layer_norm_eps": 1e-06, "decoder_hidden_size": 256,
+    "semantic_loss_ignore_index": 255, "reshape_last_stage": True,
+}
 _SETTINGS["clip"] = {
     "text_config": None, "vision_config": None, "projection_dim": 512, "logit_scale_init_value": 2.6592,
     "initializer_factor": 1.0,
@@ -458,9 +473,22 @@ _ALIASES: dict[str, dict[str, str]] = {
         "hidden_size": "d_model", "num_hidden_layers": "encoder_layers",
     },
 }
+_ALIASES["segformer"] = {"num_hidden_layers": "num_encoder_blocks"}
 _ALIASES |= dict.fromkeys(("detr", "m2m_100", "mbart", "pegasus"), _ALIASES["bart"])
 _ALIASES |= dict.fromkeys(("mt5", "umt5"), _ALIASES["t5"])
 # fmt: on
+
+# The backbones of configs that describe none.
+BACKBONES: dict[str, dict[str, Any]] = {
+    "depth_anything": {
+        "model_type": "dinov2",
+        "image_size": 518,
+        "hidden_size": 384,
+        "num_attention_heads": 6,
+        "out_indices": [9, 10, 11, 12],
+        "reshape_hidden_states": False,
+    },
+}
 
 DEFAULTS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     kind: (settings, _ALIASES.get(kind, {})) for kind, settings in _SETTINGS.items()

@@ -22,6 +22,7 @@ from tallow.transformers import forward_encoders as encoders
 from tallow.transformers import forward_images as images
 from tallow.transformers import forward_objects as objects
 from tallow.transformers import forward_pair_heads as pairs
+from tallow.transformers import forward_pixels as pixels
 from tallow.transformers import forward_seq2seq as seq2seq
 from tallow.transformers import forward_speaking as speaking
 from tallow.transformers import forward_speech as speech
@@ -57,6 +58,10 @@ _DECODERS: dict[str, type] = {
 _LANGUAGE_MODELS = (decoders.CausalLMForward, decoders.GPT2Forward, decoders.MoeForward)
 _DECODERS_ALONE = (decoders.DecoderModelForward, decoders.GPT2ModelForward, decoders.MoeModelForward)
 _IMAGES: dict[str, type] = {
+    "ForDepthEstimation": pixels.DepthForward,
+    "ForSemanticSegmentation": pixels.PixelLabelsForward,
+    "SegformerForImageClassification": pixels.StagesClassifierForward,
+    "SegformerModel": pixels.StagesModelForward,
     "ForObjectDetection": objects.DetrForward,
     "DetrModel": objects.DetrModelForward,
     "ForImageClassification": images.ImageClassifierForward,

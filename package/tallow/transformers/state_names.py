@@ -5,12 +5,14 @@
     experts            one tensor for all: `experts.gate_up_proj` (E, 2F, D), `experts.down_proj` (E, D, F)
     ViT, DINOv2        `attention.q_proj` for `attention.attention.query`, and others
     DETR               `backbone.model` for `backbone.conv_encoder.model`, `self_attn.o_proj`, `mlp.fc1`
+    SegFormer          `stages.0.blocks.1` for `encoder.block.0.1`, and others
 
 Files have the names that transformers' files have: those of the modules, but for the models without a head.
 """
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -26,30 +28,46 @@ _ATTENTION = {
     "attention.attention.value": "attention.v_proj",
     "attention.output.dense": "attention.o_proj",
 }
-# model_type -> parts of names here -> those of transformers
+# model_type -> patterns of parts of names here -> those of transformers
 RENAMED = {
     "vit": {
         **_ATTENTION,
-        "encoder.layer.": "layers.",
+        r"encoder\.layer\.": "layers.",
         "intermediate.dense": "mlp.fc1",
         "output.dense": "mlp.fc2",
     },
-    "lfm2_moe": {".mlp.": ".feed_forward."},
+    "lfm2_moe": {r"\.mlp\.": ".feed_forward."},
     "detr": {
-        "backbone.conv_encoder.model.": "backbone.model.",
-        ".out_proj.": ".o_proj.",
-        ".fc1.": ".mlp.fc1.",
-        ".fc2.": ".mlp.fc2.",
+        r"backbone\.conv_encoder\.model\.": "backbone.model.",
+        r"\.out_proj\.": ".o_proj.",
+        r"\.fc1\.": ".mlp.fc1.",
+        r"\.fc2\.": ".mlp.fc2.",
     },
     "dinov2": {**_ATTENTION, "mlp.weights_out": "mlp.down_proj"},
+    "segformer": {
+        r"encoder\.patch_embeddings\.(\d+)\.": r"stages.\1.patch_embeddings.",
+        r"encoder\.block\.(\d+)\.": r"stages.\1.blocks.",
+        r"encoder\.layer_norm\.(\d+)": r"stages.\1.layer_norm",
+        r"attention\.self\.(sr|layer_norm)\b": r"attention.sequence_reduction.\1",
+        r"sequence_reduction\.sr": "sequence_reduction.sequence_reduction",
+        r"attention\.self\.query": "attention.q_proj",
+        r"attention\.self\.key": "attention.k_proj",
+        r"attention\.self\.value": "attention.v_proj",
+        r"attention\.output\.dense": "attention.o_proj",
+        r"mlp\.dense(\d)": r"mlp.fc\1",
+        "layer_norm_1": "layernorm_before",
+        "layer_norm_2": "layernorm_after",
+        r"decode_head\.linear_c": "decode_head.linear_projections",
+    },
 }
+RENAMED["depth_anything"] = RENAMED["dinov2"]
 HALVES = ("mlp.weights_in.", ("mlp.gate_proj.", "mlp.up_proj."))  # of DINOv2: two tensors in transformers
 
 
 def theirs(model: Any, name: str) -> str:
     """Return transformers' name of a weight."""
     for own, other in RENAMED.get(model.config.model_type, {}).items():
-        name = name.replace(own, other)
+        name = re.sub(own, other, name)
     return name.removeprefix(INNER) if type(model).__name__ in WITHOUT_HEAD else name
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tallow.vision.boxes import box_area, box_convert, box_iou, clip_boxes
 from tallow.vision.detection import Detection
-from tallow.vision.drawing import draw_detections
+from tallow.vision.drawing import draw_detections, draw_segments
 from tallow.vision.letterbox import Letterboxed, letterbox
 from tallow.vision.masks import decode_rle, encode_rle, mask_area, mask_box
 from tallow.vision.suppression import batched_nms, nms
@@ -25,6 +25,7 @@ __all__ = [
     "clip_boxes",
     "decode_rle",
     "draw_detections",
+    "draw_segments",
     "encode_rle",
     "letterbox",
     "mask_area",

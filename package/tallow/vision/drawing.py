@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tallow.errors import ArgumentError
 from tallow.io.images import as_rgb, pillow
@@ -48,6 +49,39 @@ def draw_detections(picture: Any, detections: Sequence[Detection], *, width: int
         place = (max(0, min(left, image.width - 1 - width_of_text)), max(0, top - int(box[3]) - 2 * line))
         draw.rectangle((*place, place[0] + width_of_text, place[1] + box[3] + 2 * line), fill=colour)
         draw.text((place[0] + line, place[1] + line), text, fill=DARK if _is_bright(colour) else LIGHT, font=font)
+    return image
+
+
+def draw_segments(picture: Any, numbers: npt.NDArray[Any], labels: Sequence[str]) -> Any:
+    """Return a copy of a picture, in RGB, with a colour and a name for each label of its pixels.
+
+    Args:
+        picture: of Pillow, or an array (height, width, 3) of uint8.
+        numbers: indices into the labels, (height, width).
+        labels: the names.
+
+    Raises:  ArgumentError for numbers of another size; MissingPackageError without Pillow
+    """
+    image = as_rgb(pillow("draw_segments").fromarray(picture) if isinstance(picture, np.ndarray) else picture)
+    if numbers.shape != (image.height, image.width):
+        size = image.height, image.width
+        raise ArgumentError(f"labels {numbers.shape} for a picture of {size}", hint="pass labels of the picture's size")
+    present = [int(number) for number in np.unique(numbers)]
+    table = np.zeros((max(present) + 1, 3), np.float32)
+    for number in present:
+        table[number] = colour_of(labels[number])
+    pixels = np.asarray(image, np.float32)
+    image = pillow("draw_segments").fromarray(np.rint(pixels + OPACITY * (table[numbers] - pixels)).astype(np.uint8))
+    from PIL import ImageDraw, ImageFont
+
+    draw = ImageDraw.Draw(image)
+    larger = max(image.size)
+    font = ImageFont.load_default(max(LEAST_TEXT, larger // TEXT))
+    for number in present:
+        rows, columns = np.nonzero(numbers == number)
+        middle = len(rows) // 2  # a pixel of the label, in the middle of its rows
+        place = int(columns[middle]), int(rows[middle])
+        draw.text(place, labels[number], fill=LIGHT, font=font, anchor="mm", stroke_width=2, stroke_fill=DARK)
     return image
 
 

@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 from tallow.core.apply import apply
 from tallow.core.creation import full, ones
 from tallow.core.tensor import Tensor
+from tallow.errors import CheckpointError
 from tallow.models.activations import activation_named, gated
-from tallow.models.config import Side
+from tallow.models.config import Side, tupled
 from tallow.models.encoders.encoder_layers import FeedForward
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.vision.vit import ImageConfig, ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings
 from tallow.nn import functional as F
-from tallow.nn.linear import Linear
+from tallow.nn.linear import Identity, Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
@@ -38,6 +39,8 @@ class Dinov2Config(ImageConfig):
         drop_path_rate: in training, the probability that a sample skips a part of a layer.
         layerscale_value: the scales of fresh weights.
         use_swiglu_ffn: the feed-forward part is a SwiGLU of two thirds of that width.
+        out_indices: of a backbone, the layers whose states it returns: 0 the embeddings; None means the last one.
+        apply_layernorm: whether a backbone normalises them.
     """
 
     mlp_ratio: float = 4
@@ -46,24 +49,55 @@ class Dinov2Config(ImageConfig):
     layerscale_value: float = 1.0
     drop_path_rate: float = 0.0
     use_swiglu_ffn: bool = False
+    out_indices: tuple[int, ...] | None = None
+    apply_layernorm: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("dinov2",)
-    # Of pretraining with masked patches, and of the model as a part of another one.
-    neutral: ClassVar = frozenset(
-        {"use_mask_token", "out_features", "out_indices", "_out_features", "_out_indices", "stage_names"}
-        | {"apply_layernorm", "reshape_hidden_states"}
-    )
+    # Of pretraining with masked patches, and the layout of a backbone's result.
+    neutral: ClassVar = frozenset({"use_mask_token", "stage_names", "reshape_hidden_states"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require("drop_path_rate", "a probability below 1", lambda rate: rate < 1)
         self.require("mlp_ratio", "0.1 to 100", lambda ratio: 0.1 <= ratio <= 100)
+        count = self.num_hidden_layers
+        self.require("out_indices", f"numbers of layers, rising, up to {count}", self._are_layers)
+
+    def _are_layers(self, numbers: tuple[int, ...] | None) -> bool:
+        count = self.num_hidden_layers
+        if numbers is not None and not all(-count - 1 <= number <= count for number in numbers):
+            return False
+        return list(self.read_layers) == sorted({*self.read_layers}) != []
+
+    @property
+    def read_layers(self) -> tuple[int, ...]:
+        """The numbers of the layers whose states a backbone returns, 0 for the embeddings."""
+        chosen = (-1,) if self.out_indices is None else self.out_indices
+        return tuple(number % (self.num_hidden_layers + 1) for number in chosen)
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        found = {name: entries.pop(name, None) for name in ("out_features", "out_indices")}
+        named, numbered = (entries.get(f"_{name}") or value for name, value in found.items())
+        if numbered is None and isinstance(named, list):
+            numbered = [0 if name == "stem" else _number_of(name) for name in named]
+        entries["out_indices"] = numbered
+        tupled(entries, "out_indices")
 
     @property
     def inner_size(self) -> int:
         """The width of the feed-forward part."""
         inner = int(self.hidden_size * self.mlp_ratio)
         return (int(inner * 2 / 3) + 7) // 8 * 8 if self.use_swiglu_ffn else inner
+
+
+def _number_of(name: Any) -> int:
+    """Return the number of a stage such as "stage3".  Raises: CheckpointError"""
+    number = str(name).removeprefix("stage")
+    if not number.isascii() or not number.isdigit() or len(number) > len("1000"):
+        raise CheckpointError(f"out_features has {name!r:.80}", hint='name layers as "stem", "stage1" and so on')
+    return int(number)
 
 
 class SwiGLU(Module):
@@ -162,6 +196,29 @@ class Dinov2Model(Dinov2PretrainedModel):
         """
         x_BTD = self.layernorm(self.encoder(self.embeddings(pixel_values, any_size=True)))
         return PooledOutput(x_BTD, x_BTD[:, 0])
+
+
+class Dinov2Backbone(Module):
+    """The encoder as the eyes of other models: `forward` returns the states (B, T, D) after some of its layers.
+
+    Args:    as Dinov2Model; `config.out_indices` says after which
+    """
+
+    def __init__(self, config: Dinov2Config, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.config = config
+        self.embeddings = ViTEmbeddings(config, device, dtype)
+        self.encoder = ImageLayers(Dinov2Layer(config, device, dtype) for _ in range(config.num_hidden_layers))
+        self.layernorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+
+    def forward(self, pixels_BCYX: Tensor) -> list[Tensor]:
+        x_BTD = self.embeddings(pixels_BCYX, any_size=True)
+        states = [x_BTD]
+        for layer in self.encoder.layer:
+            x_BTD = layer(x_BTD)
+            states.append(x_BTD)
+        norm = self.layernorm if self.config.apply_layernorm else Identity()
+        return [norm(states[number]) for number in self.config.read_layers]
 
 
 class Dinov2ForImageClassification(Dinov2PretrainedModel):

@@ -10,7 +10,6 @@ from tallow.hub import local_settings
 from tallow.lazy_names import import_name
 from tallow.optimum.folders import any_config, onnx_file
 from tallow.transformers.downloads import find_folder
-from tallow.transformers.model_names import HEADS
 from tallow.transformers.pipelines.tasks import TASKS, Task, task_named, task_of
 from tallow.transformers.without_effect import Neutral, effective
 
@@ -134,11 +133,6 @@ def config_of(source: str, hub: dict[str, Any]) -> Any:
         return config
 
 
-def is_onnx_alone(task: Task) -> bool:
-    """Return whether models of a task are read from ONNX files alone."""
-    return task.models[-1] not in HEADS
-
-
 def guessed(config: Any, source: str | None) -> str:
     """Return the task of a model, by its architecture.  Raises: ArgumentError, CheckpointError"""
     architectures = getattr(config, "architectures", None) or []
@@ -176,7 +170,7 @@ def has_class(auto: str, config: Any) -> bool:
 def loaded_model(task: Task, source: str, config: Any, options: dict[str, Any]) -> Any:
     """Return the model of a task, by the first of its classes that can load it.  Raises: as `from_pretrained`"""
     *others, last = task.models
-    if is_onnx_alone(task) or (task.onnx and not has_class(last, config)):
+    if task.onnx and not any(has_class(auto, config) for auto in task.models):
         return onnx_classes()[last].from_pretrained(source, config=config, **options)
     if (file := onnx_file(source)) is not None:
         if last not in onnx_classes():

@@ -64,7 +64,7 @@ TASKS = {
     ),
     "image-segmentation": Task(
         "ImageSegmentationPipeline",
-        ("AutoModelForImageSegmentation",),
+        ("AutoModelForSemanticSegmentation", "AutoModelForImageSegmentation"),
         ("ForSegmentation", "ForSemanticSegmentation", "ForInstanceSegmentation", "ForUniversalSegmentation"),
         "Xenova/detr-resnet-50-panoptic",
         onnx=True,

@@ -83,6 +83,14 @@ def _reals(name: str, input: Tensor) -> Tensor:
 
 def _places(name: str, input: Tensor, s: Sizes, dim: Dims) -> tuple[tuple[int, ...], list[int]]:
     """Return the dims of a transform, and the size of each: -1 for that of the input."""
+    if (
+        s is None
+        and type(dim) is tuple
+        and len(dim) == 1
+        and type(dim[0]) is int
+        and 0 <= dim[0] + (n := input.ndim) < 2 * n
+    ):
+        return (dim[0] % n,), [-1]  # as nearly all are
     if dim is None:
         if s is None:
             dim = range(input.ndim)

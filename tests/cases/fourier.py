@@ -21,3 +21,15 @@ case("fft_to_real", lambda m, x: m.fft.hfft(whole(m, x), 7, 0, "ortho"), normal(
 case("fft_complex", lambda m, x: m.view_as_real(m.fft.fft(whole(m, x), 6)), normal(2, 5, 2))
 case("fft_complex", lambda m, x: m.view_as_real(m.fft.ifft(whole(m, x), 3, norm="forward")), normal(2, 5, 2))
 case("fft_complex", lambda m, x: m.view_as_real(m.fft.ifftn(m.fft.fftshift(x) + 0j, dim=(0, 2))), normal(2, 3, 4))
+case(
+    "spectra_of_frames",
+    lambda m, x, w: m.view_as_real(m.stft(x, 4, 3, window=w, return_complex=True)),
+    normal(2, 11),
+    normal(4),
+)
+case(
+    "spectra_of_frames",
+    lambda m, x, w: m.view_as_real(m.stft(x, 5, 2, 3, w, False, normalized=True, return_complex=True)),
+    normal(9),
+    normal(3),
+)

@@ -12,7 +12,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DtypeError, LinAlgError, ShapeError, UnsupportedError, warn
 from tallow.ops import padding
 from tallow.ops.complex_numbers import view_as_real
-from tallow.ops.fourier import fft_complex, fft_of_real, fft_to_real
+from tallow.ops.fourier import fft_complex, fft_to_real, spectra_of_frames
 
 LEAST_ENVELOPE = 1e-11  # below it a sample is in no frame
 NO_WINDOW = "A window was not provided. A rectangular window will be applied, which is known to cause spectral leakage."
@@ -89,12 +89,12 @@ def stft(
         x = apply(padding.pad, x.unsqueeze(1), (n_fft // 2, n_fft // 2), pad_mode).squeeze(1)
     if not 0 < n_fft <= x.shape[-1]:
         raise ShapeError(f"stft: expected 0 < n_fft < {x.shape[-1]}, but got n_fft={n_fft}")
-    frames = x.unfold(-1, n_fft, hop) * _window("stft", window, length, n_fft, input)  # (B, T, N)
+    weights = _window("stft", window, length, n_fft, input)
     norm = "ortho" if normalized else "backward"
     if not is_complex and onesided in (None, True):
-        spectra = apply(fft_of_real, frames, (2,), norm)
+        spectra = apply(spectra_of_frames, x, weights, hop, norm)  # (B, T, F)
     else:
-        spectra = apply(fft_complex, frames, (2,), norm, False)
+        spectra = apply(fft_complex, x.unfold(-1, n_fft, hop) * weights, (2,), norm, False)
     spectra = spectra.transpose(1, 2)
     spectra = spectra if input.ndim == 2 else spectra.squeeze(0)
     return spectra if return_complex else apply(view_as_real, spectra)

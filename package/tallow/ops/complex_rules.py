@@ -25,7 +25,8 @@ from tallow.dtypes import Array
 _OWN = """
     abs adjoint_map angle cholesky_solve complex_of conjugate fft_of_real fft_to_real imag_of linalg_cholesky
     linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh linalg_pinv linalg_qr linalg_slogdet linalg_svd
-    linalg_svdvals linalg_vector_norm real_of sgn softsign std to_dtype var view_as_complex view_as_real
+    linalg_svdvals linalg_vector_norm real_of sgn softsign spectra_of_frames std to_dtype var view_as_complex
+    view_as_real
 """
 OWN = frozenset(_OWN.split())
 _REFUSED = """

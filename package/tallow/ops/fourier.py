@@ -1,7 +1,8 @@
 """Discrete Fourier transforms over some dims: of complex numbers, of real ones, and back to real ones.
 
-The library of the device computes them: NumPy's pocketfft, or cuFFT; and a kernel many short ones at once, a lane of a
-vector for each. A transform in float32 stays in complex64.
+The library of the device computes them: NumPy's pocketfft, or cuFFT; and kernels, if the length has no factors but 2, 3
+and 5: many short ones at once, a lane of a vector for each, or one in all lanes. A transform in float32 stays in
+complex64.
 
 The matrix of a transform is symmetric, so the transpose of `fft_complex` is itself. The other two are real-linear, and
 compute the adjoint: of a half spectrum, each coefficient but the first, and the last of an even size, stands for two.
@@ -13,6 +14,8 @@ import numpy as np
 
 from tallow.devices import array_module
 from tallow.kernels.table import kernel, run
+from tallow.ops.second_order import Derived
+from tallow.ops.strided import window_view
 from tallow.ops.table import Array, Result, op
 
 # The normalization of the adjoint transform, by that of the transform.
@@ -115,3 +118,49 @@ def fft_to_real(input: Array, n: int, dims: tuple[int, ...], norm: str) -> Resul
 @fft_to_real.linear
 def _(array: Array, *, n: int, dims: tuple[int, ...], norm: str) -> Array:
     return _to_real(array, n, dims, norm)
+
+
+def _frames(x: Array, n: int, hop: int) -> Array:
+    view: Array = window_view.function(x, -1, n, hop)[0]
+    return view
+
+
+@kernel("spectra_of_frames", "array")
+def spectra_of_frames_array(x: Array, window: Array, hop: int, norm: str) -> Array:
+    """Return the half spectra of frames that begin `hop` samples after each other, times the window.
+
+    Shapes:  x (B, L), window (N) -> (B, T, N // 2 + 1)
+    """
+    spectra: Array = run("fft_of_real", _frames(x, len(window), hop) * window, -1, norm)
+    return spectra
+
+
+def _added(frames: Array, hop: int, length: int) -> Array:
+    """Return the sums of frames that begin `hop` samples after each other.  Shapes: (B, T, N) -> (B, length)"""
+    batch, count, n = frames.shape
+    parts = -(-n // hop)  # frame t adds its part j, `hop` samples, to part t + j of the signal
+    total = array_module(frames).zeros((batch, max(count + parts, -(-length // hop)), hop), frames.dtype)
+    for j in range(parts):
+        part = frames[:, :, j * hop : (j + 1) * hop]
+        total[:, j : j + count, : part.shape[-1]] += part
+    return total.reshape(batch, -1)[:, :length]
+
+
+@op("", dtypes="promote", refuses="half")
+def spectra_of_frames(input: Array, window: Array, hop: int, norm: str) -> Result:
+    """Return the half spectra of the frames of real signals, each multiplied by the window.
+
+    Shapes:  input (B, L), window (N), N at most L -> (B, T, N // 2 + 1)
+    """
+    n, length = len(window), input.shape[1]
+
+    def backward(g: Array) -> tuple[object, object]:
+        d = _to_real(_weighted(g, n, -1, 0.5), n, (-1,), ADJOINT[norm])
+        return lambda: _added(d * window, hop, length), lambda: (d * _frames(input, d.shape[-1], hop)).sum(axis=(0, 1))
+
+    return run("spectra_of_frames", input, window, hop, norm), backward
+
+
+@spectra_of_frames.definition(unneeded="length")
+def _(*, input: Derived, window: Derived, n: int, hop: int, norm: str) -> Derived:
+    return fft_of_real.call(window_view.call(input, 1, n, hop) * window, (2,), norm)

@@ -73,7 +73,16 @@ ALL = [
         "sgd_steps",
         "sigmoid",
     ),
-    *("silu", "silu_mul", "softmax", "softmax_backward", "softmax_columns", "softmax_columns_backward", "sub"),
+    *(
+        "silu",
+        "silu_mul",
+        "softmax",
+        "softmax_backward",
+        "softmax_columns",
+        "softmax_columns_backward",
+        "spectra_of_frames",
+    ),
+    *("sub",),
     *("sum_exp", "take_along", "take_rows"),
     *("delta_rule", "selective_scan", "short_convolution", "state_block"),
 ]
@@ -134,6 +143,7 @@ for n in (*range(1, 20), 33, 100):
         spectrum = fn["fft_complex"](normal(9, 2 * length).view(np.complex64), (-1,), "backward", False)
         assert spectrum.shape == (9, length)
         fn["fft_to_real"](fn["fft_of_real"](normal(17, 2 * length), -1, "ortho"), 2 * length, -1, "ortho")
+        fn["spectra_of_frames"](normal(2, 5 * length), normal(2 * length), 3, "ortho")
     fn["delta_rule"](*(normal(2, 1, 3, k) for k in (5, 5, n)), normal(2, 1, 3), normal(2, 1, 3), normal(2, 1, 5, n))
     fn["selective_scan"](*(normal(2, 3, n) for _ in range(2)), normal(n, 3), *normal(2, 2, 3, 3), normal(2, n, 3))
     fn["short_convolution"](normal(2, 3, n), normal(2, 3, n), normal(n, 4), normal(n))
@@ -357,7 +367,10 @@ def test_products_of_halves_are_used_where_they_are_allowed_and_exact(
     tiles: int, dots: int, exact: int, unit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {"tl_allow_tiles": tiles, "tl_has_fast_dots": dots, "tl_tiles_are_exact": exact}
-    answers["tl_use_tiles"] = 0  # or this process would go on with instructions that the processor may not have
+    answers |= {
+        "tl_use_tiles": 0,
+        "tl_use_products": 0,
+    }  # or this process would go on with instructions that it may lack
     monkeypatch.setattr(library, "_open", lambda file: OfLevel(os.path.join(library.FOLDER, file), 4, **answers))
     found = library._load_native()
     first = [f"tallow-x86-64-v4{unit}"] if unit else []

@@ -152,6 +152,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "fft_complex": lambda: run("fft_complex", normal(37, 60).view(np.complex64), (1,), "ortho", True),
     "fft_of_real": lambda: run("fft_of_real", normal(37, 60), 1, "backward"),
     "fft_to_real": lambda: run("fft_to_real", normal(37, 62).view(np.complex64), 60, 1, "backward"),
+    "fft_complex, long rows": lambda: run("fft_complex", normal(3, 512).view(np.complex64), (1,), "ortho", True),
+    "spectra_of_frames": lambda: run("spectra_of_frames", normal(3, 300), normal(60), 17, "backward"),
     "rms_norm": lambda: run("rms_norm", normal(7, 33), normal(33), 1e-5),
     "gelu": lambda: run("gelu", normal(101), "none"),
     "gelu backward": lambda: run("gelu_backward", normal(101), normal(101, seed=1), "tanh"),

@@ -3,7 +3,9 @@
 // tl_irfft_f32     real y, sign 1, from the coefficients of x with k ≤ n/2
 //   source  Stockham's FFT in mixed radix: Van Loan, Computational Frameworks for the Fast Fourier Transform, 1992, 1.7.
 //           Two neighbours of real numbers are one complex number of a transform of half the length: the same, 4.3.
-//   layout  complex numbers are pairs of floats; x and y row-major, rows contiguous: (rows, n), half spectra (rows, n/2 + 1)
+// tl_stft_f32      as tl_rfft_f32, of rows of x times the window: row r begins at b · length + t · hop, r = b · frames + t
+//   layout  complex numbers are pairs of floats; x and y row-major, rows contiguous: (rows, n), half spectra (rows, n/2 + 1);
+//           of tl_stft_f32, x (batch, length) and window (n,)
 //   factors of n, for real numbers of n/2, each 2, 3, 4 or 5
 //   roots   for real numbers first exp(-2πi k / n) for k ≤ n/4; then for each factor r of n or n/2, where m · r is left of
 //           it: exp(-2πi p k / (m r)) for each p < m, and 1 ≤ k < r
@@ -12,6 +14,15 @@
 //   alias   y and x do not overlap
 //   error   ≤ 1e-6 · the norm of the row, for n ≤ 4096. Coefficients of a row with an infinite number are infinite or NaN
 //   threads parts of the rows have the bits of the whole
+//
+// tl_fft_row_f32, tl_rfft_row_f32, tl_irfft_row_f32    the same, for few or long rows: the lanes of a vector are of one row
+//   source  Bailey's four steps: the same, 3.3. Lane l has the numbers x[l + LANES j]. Its transform, times exp(-2πi l k / n),
+//           is summed over the lanes by transforms of LANES numbers.
+//   length  h, which is n, of real numbers n/2, is a multiple of tl_fft_lanes()²; n ≤ 2^18
+//   factors of h / LANES
+//   roots   for real numbers first exp(-2πi k / n) for k ≤ n/4; then exp(-2πi l k / h) for each k < h / LANES, the real parts
+//           for each lane l and the imaginary ones; then of the factors of LANES, 4 first, and then of h / LANES, as above
+//   scratch 4 n floats, contents irrelevant
 #include "product/transpose.h"
 
 typedef struct {
@@ -121,14 +132,15 @@ static void from_half_spectrum(float *z, const float *x, size_t half, const floa
 
 EXPORT size_t tl_fft_scratch(size_t n) { return 4 * (n + 2) * LANES; }
 
-// Take some rows of `width` floats, a lane for each; and give them back.
-static void take(float *z, const float *x, size_t rows, size_t width) {
+// Take some rows of `width` floats, `step` after each other, a lane for each; and give them back.
+static void take(float *z, const float *x, size_t step, size_t rows, size_t width) {
   if (rows < LANES) clear(z, width * LANES);
-  transpose(z, LANES, x, width, rows, width);
+  transpose(z, LANES, x, step, rows, width);
 }
 
 static void give(float *y, float *z, size_t rows, size_t width, float scale) {
-  for (size_t i = 0; i < width * LANES; i += LANES) store(z + i, load(z + i) * splat(scale));
+  if (scale != 1.0f)
+    for (size_t i = 0; i < width * LANES; i += LANES) store(z + i, load(z + i) * splat(scale));
   transpose(y, width, z, LANES, width, rows);
 }
 
@@ -137,21 +149,36 @@ EXPORT void tl_fft_f32(float *y, const float *x, size_t rows, size_t n, const si
   float *z = scratch, *other = z + 2 * (n + 2) * LANES;
   for (size_t count; rows; rows -= count, x += count * 2 * n, y += count * 2 * n) {
     count = smaller(rows, LANES);
-    take(z, x, count, 2 * n);
+    take(z, x, 2 * n, count, 2 * n);
     give(y, transform(z, other, n, factors, roots, (float)sign), count, 2 * n, scale);
   }
 }
 
+// The half spectra of some rows, which are in scratch.
+static void half_spectra(float *y, float *scratch, size_t rows, size_t n, const size_t *factors, const float *roots, float scale) {
+  float *z = scratch, *other = z + 2 * (n + 2) * LANES;
+  float *done = transform(z, other, n / 2, factors, roots + 2 * (n / 4 + 1), -1.0f), *spectrum = done == z ? other : z;
+  to_half_spectrum(spectrum, done, n / 2, roots);
+  give(y, spectrum, rows, n + 2, scale);
+}
+
 EXPORT void tl_rfft_f32(float *y, const float *x, size_t rows, size_t n, const size_t *factors, const float *roots,
                         float *scratch, float scale) {
-  float *z = scratch, *other = z + 2 * (n + 2) * LANES;
-  const float *of_factors = roots + 2 * (n / 4 + 1);
   for (size_t count; rows; rows -= count, x += count * n, y += count * (n + 2)) {
     count = smaller(rows, LANES);
-    take(z, x, count, n);
-    float *done = transform(z, other, n / 2, factors, of_factors, -1.0f), *spectrum = done == z ? other : z;
-    to_half_spectrum(spectrum, done, n / 2, roots);
-    give(y, spectrum, count, n + 2, scale);
+    take(scratch, x, n, count, n);
+    half_spectra(y, scratch, count, n, factors, roots, scale);
+  }
+}
+
+EXPORT void tl_stft_f32(float *y, const float *x, const float *window, const size_t *factors, const float *roots, size_t first,
+                        size_t last, size_t frames, size_t length, size_t hop, size_t n, float *scratch, float scale) {
+  for (size_t count; first < last; first += count) {
+    size_t b = first / frames, t = first % frames;
+    count = smaller(smaller(last - first, frames - t), LANES);
+    take(scratch, x + b * length + t * hop, hop, count, n);
+    for (size_t j = 0; j < n; j++) store(scratch + j * LANES, load(scratch + j * LANES) * splat(window[j]));
+    half_spectra(y + first * (n + 2), scratch, count, n, factors, roots, scale);
   }
 }
 
@@ -161,8 +188,102 @@ EXPORT void tl_irfft_f32(float *y, const float *x, size_t rows, size_t n, const 
   const float *of_factors = roots + 2 * (n / 4 + 1);
   for (size_t count; rows; rows -= count, x += count * (n + 2), y += count * n) {
     count = smaller(rows, LANES);
-    take(spectrum, x, count, n + 2);
+    take(spectrum, x, n + 2, count, n + 2);
     from_half_spectrum(z, spectrum, n / 2, roots);
     give(y, transform(z, spectrum, n / 2, factors, of_factors, 1.0f), count, n, scale);
+  }
+}
+
+// Of two vectors: every second number, from the first or the second one; and the numbers in turns, their first or second half.
+#if LANES == 4
+#define EVENS(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ODDS(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#define LOWS(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGHS(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#elif LANES == 8
+#define EVENS(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODDS(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define LOWS(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGHS(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#else
+#define EVENS(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+#define ODDS(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31)
+#define LOWS(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGHS(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#endif
+
+EXPORT size_t tl_fft_lanes(void) { return LANES; }
+
+static void transform_row(float *y, const float *x, size_t n, const size_t *factors, const float *roots, float sign,
+                          float *scratch, float scale) {
+  static const size_t of_lanes[] = {4, LANES / 4};
+  size_t m = n / LANES;
+  float *z = scratch;
+  const float *turns = roots, *of_sums = turns + 2 * n, *of_factors = of_sums + 2 * (LANES - 1);
+  for (size_t j = 0; j < m; j++) {
+    vf a = load(x + 2 * j * LANES), b = load(x + (2 * j + 1) * LANES);
+    put(z, j, (complex_vf){EVENS(a, b), ODDS(a, b)});
+  }
+  z = transform(z, scratch + 2 * n, m, factors, of_factors, sign);
+  for (size_t k = 0; k < m; k += LANES) {
+    float block[2 * LANES * LANES], turned[2 * LANES * LANES];
+    for (size_t i = 0; i < LANES; i++, turns += 2 * LANES) {
+      complex_vf a = at(z, k + i);
+      vf c = load(turns), s = load(turns + LANES) * splat(-sign);
+      put(block, i, k + i ? (complex_vf){a.re * c - a.im * s, a.re * s + a.im * c} : a); // infinite numbers stay so
+    }
+    transpose(turned, 2 * LANES, block, 2 * LANES, LANES, LANES);
+    transpose(turned + LANES, 2 * LANES, block + LANES, 2 * LANES, LANES, LANES);
+    const float *sums = transform(turned, block, LANES, of_lanes, of_sums, sign);
+    for (size_t l = 0; l < LANES; l++) {
+      complex_vf a = times(at(sums, l), scale);
+      float *to = y + 2 * (k + m * l);
+      store(to, LOWS(a.re, a.im)), store(to + LANES, HIGHS(a.re, a.im));
+    }
+  }
+}
+
+typedef struct {
+  float re, im;
+} number;
+
+static inline number root_times(const float *root, float sign, number a) {
+  return (number){a.re * root[0] + a.im * sign * root[1], a.im * root[0] - a.re * sign * root[1]};
+}
+
+EXPORT void tl_fft_row_f32(float *y, const float *x, size_t rows, size_t n, const size_t *factors, const float *roots, int sign,
+                           float *scratch, float scale) {
+  for (; rows--; x += 2 * n, y += 2 * n) transform_row(y, x, n, factors, roots, (float)sign, scratch, scale);
+}
+
+EXPORT void tl_rfft_row_f32(float *y, const float *x, size_t rows, size_t n, const size_t *factors, const float *roots,
+                            float *scratch, float scale) {
+  size_t half = n / 2;
+  for (; rows--; x += n, y += n + 2) {
+    transform_row(y, x, half, factors, roots + 2 * (n / 4 + 1), -1.0f, scratch, scale);
+    number *z = (number *)y, first = z[0]; // see to_half_spectrum
+    z[0] = (number){first.re + first.im, 0.0f}, z[half] = (number){first.re - first.im, 0.0f};
+    for (size_t k = 1; 2 * k <= half; k++) {
+      number a = z[k], b = z[half - k];
+      number even = {0.5f * (a.re + b.re), 0.5f * (a.im - b.im)};
+      number odd = root_times(roots + 2 * k, -1.0f, (number){0.5f * (a.im + b.im), 0.5f * (b.re - a.re)});
+      z[k] = (number){even.re + odd.re, even.im + odd.im}, z[half - k] = (number){even.re - odd.re, odd.im - even.im};
+    }
+  }
+}
+
+EXPORT void tl_irfft_row_f32(float *y, const float *x, size_t rows, size_t n, const size_t *factors, const float *roots,
+                             float *scratch, float scale) {
+  size_t half = n / 2;
+  number *z = (number *)(scratch + 2 * n);
+  for (; rows--; x += n + 2, y += n) {
+    const number *in = (const number *)x;
+    z[0] = (number){in[0].re + in[half].re, in[0].re - in[half].re}; // see from_half_spectrum
+    for (size_t k = 1; 2 * k <= half; k++) {
+      number a = in[k], b = in[half - k];
+      number even = {a.re + b.re, a.im - b.im}, odd = root_times(roots + 2 * k, 1.0f, (number){a.re - b.re, a.im + b.im});
+      z[k] = (number){even.re - odd.im, even.im + odd.re}, z[half - k] = (number){even.re + odd.im, odd.re - even.im};
+    }
+    transform_row(y, scratch + 2 * n, half, factors, roots + 2 * (n / 4 + 1), 1.0f, scratch, scale);
   }
 }

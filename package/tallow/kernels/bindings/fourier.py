@@ -9,7 +9,7 @@ import numpy as np
 
 from tallow.dtypes import Array
 from tallow.kernels.bindings.arrays import FLOAT32, ITEM, contiguous
-from tallow.kernels.bindings.threads import by_range, by_steps
+from tallow.kernels.bindings.threads import by_range, by_steps, is_short
 from tallow.kernels.library import BACKEND, FLOAT, INT, POINTER, SIZE, CFunction, function
 from tallow.kernels.table import PLANS, kernel
 
@@ -146,14 +146,18 @@ def _run(
     scale: float,
 ) -> Array:
     """Transform rows, by the function for many or for long ones: x and y are contiguous arrays of floats."""
-    rows = math.prod(x.shape[:-1])
+    rows = x.size // x.shape[-1]
     if rows >= FEW_ROWS and n <= LONG:
         function, (factors, roots), scratch = functions[0], _tables(n, real), _scratch(n)
     else:
         function, (factors, roots), scratch = functions[1], _tables_of_row(n, real), 4 * n
+    work = _work(rows, n)
+    if is_short(work):  # as `by_steps`, whose steps take as long as the transform of a short row
+        function.on_arrays(y, x, rows, n, factors, roots, *numbers, np.empty(scratch, FLOAT32), scale)
+        return y
     steps = (0, y.shape[-1] * ITEM, 0), (1, x.shape[-1] * ITEM, 0), (2, -1, -1)
     arguments = (y, x, rows, n, factors, roots, *numbers)
-    by_steps(function, arguments, _work(rows, n), rows, *steps, scratch=scratch, numbers=(scale,))
+    by_steps(function, arguments, work, rows, *steps, scratch=scratch, numbers=(scale,))
     return y
 
 

@@ -58,7 +58,7 @@ ELSEWHERE = {
     *(family + head for family, heads in models.SPEECH_HEADS.items() for head in heads),
     *("VitsModel", "BartForCausalLM"),
     *("DetrModel", "DetrForObjectDetection", "ResNetModel", "ResNetForImageClassification"),
-    "DepthAnythingForDepthEstimation",
+    *("BlipForConditionalGeneration", "BlipForQuestionAnswering", "DepthAnythingForDepthEstimation"),
     *(f"Segformer{head}" for head in (*models.IMAGE_HEADS, models.PIXELS)),
     "BertForNextSentencePrediction",
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16

@@ -36,6 +36,7 @@ MAX_README_LINES = 160
 IMAGE_MODELS = ("google/vit-base-patch16-224", "openai/clip-vit-base-patch32", "facebook/dinov2-small")
 DETECTOR = "facebook/detr-resnet-50"
 DEPTHS = "depth-anything/Depth-Anything-V2-Small-hf"
+CAPTIONER = "Salesforce/blip-image-captioning-base"
 SEGMENTER = "nvidia/segformer-b0-finetuned-ade-512-512"
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 SMALL_MODELS = ("Qwen/Qwen3-0.6B", "openai/whisper-tiny", MINILM, "google/flan-t5-small")
@@ -63,7 +64,7 @@ def save_qwen3(folder: Path) -> None:
 def save_images(folder: Path) -> None:
     """Save small models of images with random weights, and a photo."""
     image = pytest.importorskip("PIL.Image")
-    from support.image_folders import END, saved, saved_depth, saved_detector, saved_segmenter, tokenizer
+    from support.image_folders import END, saved, saved_blip, saved_depth, saved_detector, saved_segmenter, tokenizer
     from support.model_pairs import CLIP_SIZES, DINOV2_SIZES, IMAGE_SIZES, LABELS
 
     vit, clip, dinov2 = (folder / name for name in IMAGE_MODELS)
@@ -74,6 +75,7 @@ def save_images(folder: Path) -> None:
     saved_detector(folder / DETECTOR)
     saved_depth(folder / DEPTHS)
     saved_segmenter(folder / SEGMENTER)
+    saved_blip(folder / CAPTIONER, "ForConditionalGeneration")
     image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), np.uint8)).save(folder / "photo.jpg")
 
 

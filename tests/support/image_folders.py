@@ -93,17 +93,20 @@ def saved_segmenter(folder: Path, kind: str = "ForSemanticSegmentation", **optio
     return model
 
 
-def saved_blip(folder: Path, kind: str, **options: Any) -> Any:
-    """Save a BLIP of transformers with its processor, and return it.  Args: options: of the part of texts"""
+def blip_sizes(**options: Any) -> dict[str, Any]:
+    """Return the sizes of the parts of a BLIP.  Args: options: of the part of texts"""
     texts = {"vocab_size": len(WORDS), "hidden_size": 18, "num_hidden_layers": 2, "num_attention_heads": 3}
     texts |= {"intermediate_size": 22, "max_position_embeddings": 30, "bos_token_id": 1, "sep_token_id": END}
     texts |= {"eos_token_id": END, "pad_token_id": 0}
     images = {"hidden_size": 18, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
-    config = transformers.BlipConfig(
-        text_config=texts | options,
-        vision_config=images | {"image_size": 24, "patch_size": 6, "initializer_range": 0.3},
-        tie_word_embeddings=options.get("tie_word_embeddings", True),
-    )
+    images |= {"image_size": 24, "patch_size": 6, "initializer_range": 0.3}
+    return {"text_config": texts | options, "vision_config": images}
+
+
+def saved_blip(folder: Path, kind: str, **options: Any) -> Any:
+    """Save a BLIP of transformers with its processor, and return it.  Args: options: of the part of texts"""
+    tied = options.get("tie_word_embeddings", True)
+    config = transformers.BlipConfig(**blip_sizes(**options), tie_word_embeddings=tied, attn_implementation="eager")
     model = random_weights(getattr(transformers, f"Blip{kind}")(config))
     model.save_pretrained(folder)
     prepare = transformers.BlipImageProcessor(size={"height": 24, "width": 24})

@@ -42,6 +42,7 @@ from tallow.io.named import named_tensors
 from tallow.io.stored import stored_folder
 from tallow.models import (
     AutoModel,
+    BlipForConditionalGeneration,
     CLIPModel,
     CLIPVisionModel,
     DepthAnythingForDepthEstimation,
@@ -49,7 +50,7 @@ from tallow.models import (
     Dinov2Model,
     Llama,
     ResNetModel,
-    SegformerModel,
+    SegformerForSemanticSegmentation,
     ViTModel,
     Whisper,
 )
@@ -405,10 +406,10 @@ def _load_and_run(folder: Path) -> list[int] | list[Any]:
         return list(model(tokens, pixels))
     if isinstance(model, ViTModel | Dinov2Model | CLIPVisionModel | ResNetModel | DetrModel):
         return list(model(pixels))
-    if isinstance(model, DepthAnythingForDepthEstimation):
+    if isinstance(model, DepthAnythingForDepthEstimation | SegformerForSemanticSegmentation):
         return [model(pixels)]
-    if isinstance(model, SegformerModel):
-        return list(model(pixels).hidden_states)
+    if isinstance(model, BlipForConditionalGeneration):
+        return [*model.caption_ids(pixels, max_tokens=3)]
     if isinstance(model, SpeechPretrainedModel):
         return list(model(tl.zeros(1, 2000)))
     tl.manual_seed(0)  # models of voices draw numbers

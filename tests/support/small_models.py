@@ -42,6 +42,8 @@ RESNET = {"model_type": "resnet", "embedding_size": 4, "hidden_sizes": [4, 8], "
 DEPTH = {"model_type": "depth_anything", "patch_size": 4, "reassemble_hidden_size": 8, "head_hidden_size": 3}
 DEPTH |= {"reassemble_factors": [2, 0.5], "neck_hidden_sizes": [5, 6], "fusion_hidden_size": 4}
 DEPTH |= {"backbone_config": IMAGES | {"model_type": "dinov2", "out_indices": [1, 2]}}
+BLIP_TEXT = {"vocab_size": 20, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
+BLIP_TEXT |= {"intermediate_size": 12, "max_position_embeddings": 10, "bos_token_id": 1, "sep_token_id": 2}
 STAGES = {"num_encoder_blocks": 2, "depths": [1, 2], "sr_ratios": [2, 1], "hidden_sizes": [4, 6], "patch_sizes": [3, 3]}
 STAGES |= {"strides": [2, 2], "num_attention_heads": [1, 2], "mlp_ratios": [2, 3], "decoder_hidden_size": 5}
 CROSSES = {
@@ -70,7 +72,9 @@ ENTRIES: dict[str, dict[str, Any]] = {
     "ResNetModel": RESNET,
     "DetrModel": CROSSES | {"model_type": "detr", "d_model": 8, "num_queries": 3, "backbone_config": RESNET},
     "DepthAnythingForDepthEstimation": DEPTH,
-    "SegformerModel": STAGES | {"model_type": "segformer"},
+    "SegformerForSemanticSegmentation": STAGES
+    | {"model_type": "segformer", "architectures": ["SegformerForSemanticSegmentation"]},
+    "BlipForConditionalGeneration": {"model_type": "blip", "text_config": BLIP_TEXT, "vision_config": IMAGES_AND_FF},
     "CLIPTextModel": ENCODER | {"model_type": "clip_text_model"},
     "CLIPVisionModel": IMAGES_AND_FF | {"model_type": "clip_vision_model"},
     "CLIPModel": {"model_type": "clip", "projection_dim": 6, "text_config": ENCODER, "vision_config": IMAGES_AND_FF},

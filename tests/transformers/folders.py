@@ -93,7 +93,7 @@ def write(folder: Path, name: str, entries: dict[str, Any]) -> Path:
 
 
 def _has_images_or_sound(kind: Any) -> bool:
-    return kind.main_input_name != "input_ids" or kind.config_class.model_type in ("clip", "vits")
+    return kind.main_input_name != "input_ids" or kind.config_class.model_type in ("blip", "clip", "vits")
 
 
 def _sizes(kind: Any) -> dict[str, Any]:
@@ -105,13 +105,15 @@ def _sizes(kind: Any) -> dict[str, Any]:
         own = kind.config_class.__dataclass_fields__
         return SPEECH | {name: size for name, size in (SPEAKERS | WAVLM).items() if name in own}
     transformers = pytest.importorskip("transformers")
-    from support.image_folders import DEPTH, DETECTOR, RESNET, STAGES
+    from support.image_folders import DEPTH, DETECTOR, RESNET, STAGES, blip_sizes
     from support.model_pairs import BART_SIZES, ENCODER_SIZES, EVERY, LABELS, T5_SIZES
 
     if kind.config_class.model_type == "resnet":
         return RESNET | LABELS
     if kind.config_class.model_type == "depth_anything":
         return DEPTH
+    if kind.config_class.model_type == "blip":
+        return blip_sizes(vocab_size=20)
     if kind.config_class.model_type == "segformer":
         return STAGES | LABELS
     if kind.config_class.model_type == "detr":

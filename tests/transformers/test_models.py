@@ -55,6 +55,9 @@ def inputs_of(model: Any, torch: Any) -> dict[str, Any]:
         mask = np.ones((2, 24, 24), np.int64)
         mask[1, 17:] = mask[1, :, 12:] = 0
         return {"pixel_values": torch.tensor(PIXELS), "pixel_mask": torch.tensor(mask)}
+    if model.config.model_type == "blip":
+        answers = {"labels": ids} if type(model).__name__.endswith("ForQuestionAnswering") else {}
+        return texts | answers | {"pixel_values": torch.tensor(PIXELS)}
     if model.main_input_name == "pixel_values":
         return {"pixel_values": torch.tensor(PIXELS)}
     if model.config.model_type == "clip":

@@ -15,7 +15,7 @@ import tallow
 
 # Modules of this folder. Running a command imports only its module; `tallow --help` imports all of them.
 COMMANDS = (
-    *("generate", "chat", "embed", "fill-mask", "classify", "detect", "depth", "segment"),
+    *("generate", "chat", "embed", "fill-mask", "classify", "detect", "depth", "segment", "caption"),
     *("transcribe", "speak", "serve", "train", "run", "convert", "inspect", "info", "demo", "completion"),
 )
 HELP = ("-h", "--help")

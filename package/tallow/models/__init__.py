@@ -172,6 +172,9 @@ _CLASSES = {
         for name, heads in SPEECH_HEADS.items()
     },
     "speech.vits": ("VitsConfig", "VitsModel"),
+    "vision.blip": ("BlipForConditionalGeneration", "BlipForQuestionAnswering"),
+    "vision.blip_layers": ("BlipConfig",),
+    "vision.captions": ("ImageCaptioner",),
     "vision.clip": (
         *("CLIPConfig", "CLIPModel"),
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),

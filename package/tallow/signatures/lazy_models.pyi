@@ -27,6 +27,9 @@ from tallow.models.encoders.bert import BertForSequenceClassification as BertFor
 from tallow.models.encoders.bert import BertForTokenClassification as BertForTokenClassification
 from tallow.models.encoders.bert import BertLMHeadModel as BertLMHeadModel
 from tallow.models.encoders.bert import BertModel as BertModel
+from tallow.models.vision.blip_layers import BlipConfig as BlipConfig
+from tallow.models.vision.blip import BlipForConditionalGeneration as BlipForConditionalGeneration
+from tallow.models.vision.blip import BlipForQuestionAnswering as BlipForQuestionAnswering
 from tallow.models.vision.clip import CLIPConfig as CLIPConfig
 from tallow.models.vision.clip import CLIPModel as CLIPModel
 from tallow.models.vision.clip import CLIPTextConfig as CLIPTextConfig
@@ -141,6 +144,7 @@ from tallow.models.speech.hubert import HubertModel as HubertModel
 from tallow.models.decoders.hunyuan import HunYuanDenseV1 as HunYuanDenseV1
 from tallow.models.decoders.hunyuan import HunYuanDenseV1Config as HunYuanDenseV1Config
 from tallow.models.decoders.hunyuan import HunYuanDenseV1Model as HunYuanDenseV1Model
+from tallow.models.vision.captions import ImageCaptioner as ImageCaptioner
 from tallow.models.vision.images import ImageClassifier as ImageClassifier
 from tallow.models.vision.images import ImageEncoder as ImageEncoder
 from tallow.models.vision.image_processor import ImageProcessor as ImageProcessor
@@ -322,6 +326,9 @@ from tallow.models.decoders import arcee as arcee
 from tallow.models import auto as auto
 from tallow.models.seq2seq import bart as bart
 from tallow.models.encoders import bert as bert
+from tallow.models.vision import blip as blip
+from tallow.models.vision import blip_layers as blip_layers
+from tallow.models.vision import captions as captions
 from tallow.models.vision import clip as clip
 from tallow.models.decoders import cohere as cohere
 from tallow.models.encoders import deberta_v2 as deberta_v2
@@ -580,6 +587,9 @@ __all__ = [
     "BertForTokenClassification",
     "BertLMHeadModel",
     "BertModel",
+    "BlipConfig",
+    "BlipForConditionalGeneration",
+    "BlipForQuestionAnswering",
     "CLIPConfig",
     "CLIPModel",
     "CLIPTextConfig",
@@ -733,6 +743,7 @@ __all__ = [
     "HunYuanDenseV1Config",
     "HunYuanDenseV1ForSequenceClassification",
     "HunYuanDenseV1Model",
+    "ImageCaptioner",
     "ImageClassifier",
     "ImageEncoder",
     "ImageProcessor",
@@ -989,6 +1000,9 @@ __all__ = [
     "auto",
     "bart",
     "bert",
+    "blip",
+    "blip_layers",
+    "captions",
     "clip",
     "cohere",
     "deberta_v2",

@@ -26,6 +26,7 @@ from tallow.transformers.generation.watermarking import BaseWatermarkingConfig a
 from tallow.transformers.batch_encoding import BatchEncoding as BatchEncoding
 from tallow.transformers.preprocessing import BatchFeature as BatchFeature
 from tallow.transformers.quantization_config import BitsAndBytesConfig as BitsAndBytesConfig
+from tallow.transformers.processing import BlipProcessor as BlipProcessor
 from tallow.transformers.processing import CLIPProcessor as CLIPProcessor
 from tallow.transformers.auto_mappings import CONFIG_MAPPING as CONFIG_MAPPING
 from tallow.transformers.cache_utils import Cache as Cache
@@ -84,6 +85,7 @@ from tallow.transformers.auto_mappings import MODEL_FOR_CTC_MAPPING as MODEL_FOR
 from tallow.transformers.auto_mappings import MODEL_FOR_DEPTH_ESTIMATION_MAPPING as MODEL_FOR_DEPTH_ESTIMATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_SEGMENTATION_MAPPING as MODEL_FOR_IMAGE_SEGMENTATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING as MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_MASKED_LM_MAPPING as MODEL_FOR_MASKED_LM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_MULTIPLE_CHOICE_MAPPING as MODEL_FOR_MULTIPLE_CHOICE_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING as MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING
@@ -97,6 +99,7 @@ from tallow.transformers.auto_mappings import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_TEXT_ENCODING_MAPPING as MODEL_FOR_TEXT_ENCODING_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING as MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING as MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING as MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_MAPPING as MODEL_MAPPING
 from tallow.transformers.modeling_outputs import MaskedLMOutput as MaskedLMOutput
@@ -271,6 +274,7 @@ class AutoModelForCausalLM(_AutoClass): ...
 class AutoModelForDepthEstimation(_AutoClass): ...
 class AutoModelForImageClassification(_AutoClass): ...
 class AutoModelForImageSegmentation(_AutoClass): ...
+class AutoModelForImageTextToText(_AutoClass): ...
 class AutoModelForMaskedLM(_AutoClass): ...
 class AutoModelForMultipleChoice(_AutoClass): ...
 class AutoModelForNextSentencePrediction(_AutoClass): ...
@@ -284,6 +288,7 @@ class AutoModelForSpeechSeq2Seq(_AutoClass): ...
 class AutoModelForTextEncoding(_AutoClass): ...
 class AutoModelForTextToWaveform(_AutoClass): ...
 class AutoModelForTokenClassification(_AutoClass): ...
+class AutoModelForVisualQuestionAnswering(_AutoClass): ...
 class AutoModelForZeroShotImageClassification(_AutoClass): ...
 class BartConfig(_PreTrainedConfig): ...
 class BartForCausalLM(_PreTrainedModel): ...
@@ -303,6 +308,12 @@ class BertForTokenClassification(_PreTrainedModel): ...
 class BertLMHeadModel(_PreTrainedModel): ...
 class BertModel(_PreTrainedModel): ...
 class BertPreTrainedModel(_PreTrainedModel): ...
+class BlipConfig(_PreTrainedConfig): ...
+class BlipForConditionalGeneration(_PreTrainedModel): ...
+class BlipForQuestionAnswering(_PreTrainedModel): ...
+class BlipPreTrainedModel(_PreTrainedModel): ...
+class BlipTextConfig(_PreTrainedConfig): ...
+class BlipVisionConfig(_PreTrainedConfig): ...
 class CLIPConfig(_PreTrainedConfig): ...
 class CLIPModel(_PreTrainedModel): ...
 class CLIPPreTrainedModel(_PreTrainedModel): ...
@@ -842,6 +853,7 @@ __all__ = [
     "AutoModelForDepthEstimation",
     "AutoModelForImageClassification",
     "AutoModelForImageSegmentation",
+    "AutoModelForImageTextToText",
     "AutoModelForMaskedLM",
     "AutoModelForMultipleChoice",
     "AutoModelForNextSentencePrediction",
@@ -855,6 +867,7 @@ __all__ = [
     "AutoModelForTextEncoding",
     "AutoModelForTextToWaveform",
     "AutoModelForTokenClassification",
+    "AutoModelForVisualQuestionAnswering",
     "AutoModelForZeroShotImageClassification",
     "AutoProcessor",
     "AutoTokenizer",
@@ -888,6 +901,13 @@ __all__ = [
     "BertModel",
     "BertPreTrainedModel",
     "BitsAndBytesConfig",
+    "BlipConfig",
+    "BlipForConditionalGeneration",
+    "BlipForQuestionAnswering",
+    "BlipPreTrainedModel",
+    "BlipProcessor",
+    "BlipTextConfig",
+    "BlipVisionConfig",
     "CLIPConfig",
     "CLIPModel",
     "CLIPPreTrainedModel",
@@ -1171,6 +1191,7 @@ __all__ = [
     "MODEL_FOR_DEPTH_ESTIMATION_MAPPING",
     "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
     "MODEL_FOR_IMAGE_SEGMENTATION_MAPPING",
+    "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
     "MODEL_FOR_MASKED_LM_MAPPING",
     "MODEL_FOR_MULTIPLE_CHOICE_MAPPING",
     "MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING",
@@ -1184,6 +1205,7 @@ __all__ = [
     "MODEL_FOR_TEXT_ENCODING_MAPPING",
     "MODEL_FOR_TEXT_TO_WAVEFORM_MAPPING",
     "MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING",
+    "MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING",
     "MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING",
     "MODEL_MAPPING",
     "MPNetConfig",

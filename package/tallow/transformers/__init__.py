@@ -26,7 +26,7 @@ HOMES = {
     "feature_extraction_whisper": "WhisperFeatureExtractor",
     "image_processing": "AutoImageProcessor BaseImageProcessor",
     "preprocessing": "BatchFeature",
-    "processing": "AutoProcessor CLIPProcessor ProcessorMixin Wav2Vec2Processor WhisperProcessor",
+    "processing": "AutoProcessor BlipProcessor CLIPProcessor ProcessorMixin Wav2Vec2Processor WhisperProcessor",
     "auto_tokenizer": "AutoTokenizer",
     "batch_encoding": "BatchEncoding CharSpan TokenSpan",
     "cache_utils": "Cache DynamicCache EncoderDecoderCache QuantizedCache StaticCache",

@@ -12,7 +12,8 @@ from tallow import dtypes
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError, TallowError
 from tallow.hub import local_settings
 from tallow.models.config import CONFIG, MAX_LABELS, read_entries, write_entries
-from tallow.transformers.configuration_defaults import BACKBONES, BASE, DEFAULTS, NAMES
+from tallow.transformers.configuration_defaults import BASE, DEFAULTS, NAMES
+from tallow.transformers.configuration_pictures import BACKBONES
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.uploads import upload
 
@@ -85,6 +86,8 @@ class PreTrainedConfig:
         if "qk_rope_head_dim" in self.defaults:  # whatever the file says
             self.head_dim = self.qk_rope_head_dim
             self.qk_head_dim = self.qk_nope_head_dim + self.qk_rope_head_dim
+        if self.model_type == "blip":  # whatever the file says
+            self.text_config.encoder_hidden_size = self.vision_config.hidden_size
         if "num_feat_extract_layers" in self.defaults:
             self.num_feat_extract_layers = len(self.conv_dim)
         alikes = {"num_decoder_layers": "num_layers", "decoder_vocab_size": "vocab_size"}
@@ -321,7 +324,8 @@ def config_class(model_type: str) -> type[PreTrainedConfig]:
     """Return the class of the configs of a model type, such as BertConfig for "bert"."""
     if model_type not in _classes:
         defaults, attribute_map = DEFAULTS[model_type]
-        parts = {"clip": {"text_config": "clip_text_model", "vision_config": "clip_vision_model"}}
+        towers = {"text_config": "_text_model", "vision_config": "_vision_model"}
+        parts = {whole: {name: whole + end for name, end in towers.items()} for whole in ("blip", "clip")}
         _classes[model_type] = type(
             NAMES[model_type],
             (PreTrainedConfig,),

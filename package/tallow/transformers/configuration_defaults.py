@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tallow.transformers.configuration_decoders import DECODERS, changed
+from tallow.transformers.configuration_pictures import PICTURES, settings_of_pictures
 from tallow.transformers.configuration_speech import SPEECH, settings_of_speech
 from tallow.transformers.configuration_states import STATES, settings_of_states, without
 
@@ -56,15 +57,12 @@ NAMES: dict[str, str] = {
     "whisper": "WhisperConfig",
     "vit": "ViTConfig",
     "dinov2": "Dinov2Config",
-    "resnet": "ResNetConfig",
-    "detr": "DetrConfig",
-    "depth_anything": "DepthAnythingConfig",
-    "segformer": "SegformerConfig",
     "clip": "CLIPConfig",
     "clip_text_model": "CLIPTextConfig",
     "clip_vision_model": "CLIPVisionConfig",
     **DECODERS,
     **STATES,
+    **PICTURES,
     **SPEECH,
 }
 
@@ -381,33 +379,6 @@ _SETTINGS["dinov2"] = without(
     "mlp_ratio": 4, "layer_norm_eps": 1e-06, "patch_size": 14, "layerscale_value": 1.0, "drop_path_rate": 0.0,
     "use_swiglu_ffn": False, "apply_layernorm": True, "reshape_hidden_states": True, "use_mask_token": True,
 }
-_SETTINGS["resnet"] = {
-    "num_channels": 3, "embedding_size": 64, "hidden_sizes": [256, 512, 1024, 2048], "depths": [3, 4, 6, 3],
-    "layer_type": "bottleneck", "hidden_act": "relu", "downsample_in_first_stage": False,
-    "downsample_in_bottleneck": False,
-}
-_SETTINGS["detr"] = {
-    "is_encoder_decoder": True, "backbone_config": None, "num_channels": 3, "num_queries": 100, "encoder_layers": 6,
-    "encoder_ffn_dim": 2048, "encoder_attention_heads": 8, "decoder_layers": 6, "decoder_ffn_dim": 2048,
-    "decoder_attention_heads": 8, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "activation_function": "relu",
-    "d_model": 256, "dropout": 0.1, "attention_dropout": 0.0, "activation_dropout": 0.0, "init_std": 0.02,
-    "init_xavier_std": 1.0, "auxiliary_loss": False, "position_embedding_type": "sine", "dilation": False,
-    "class_cost": 1, "bbox_cost": 5, "giou_cost": 2, "mask_loss_coefficient": 1, "dice_loss_coefficient": 1,
-    "bbox_loss_coefficient": 5, "giou_loss_coefficient": 2, "eos_coefficient": 0.1,
-}
-_SETTINGS["depth_anything"] = {
-    "backbone_config": None, "patch_size": 14, "initializer_range": 0.02, "reassemble_hidden_size": 384,
-    "reassemble_factors": [4, 2, 1, 0.5], "neck_hidden_sizes": [48, 96, 192, 384], "fusion_hidden_size": 64,
-    "head_in_index": -1, "head_hidden_size": 32, "depth_estimation_type": "relative", "max_depth": 1,
-}
-_SETTINGS["segformer"] = {
-    "num_channels": 3, "num_encoder_blocks": 4, "depths": [2, 2, 2, 2], "sr_ratios": [8, 4, 2, 1],
-    "hidden_sizes": [32, 64, 160, 256], "patch_sizes": [7, 3, 3, 3], "strides": [4, 2, 2, 2],
-    "num_attention_heads": [1, 2, 5, 8], "mlp_ratios": [4, 4, 4, 4], "hidden_act": "gelu",
-    "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "classifier_dropout_prob": 0.1,
-    "initializer_range": 0.02, "drop_path_rate": 0.1, "layer_norm_eps": 1e-06, "decoder_hidden_size": 256,
-    "semantic_loss_ignore_index": 255, "reshape_last_stage": True,
-}
 _SETTINGS["clip"] = {
     "text_config": None, "vision_config": None, "projection_dim": 512, "logit_scale_init_value": 2.6592,
     "initializer_factor": 1.0,
@@ -424,7 +395,7 @@ _SETTINGS["clip_vision_model"] = {
     "layer_norm_eps": 1e-05, "attention_dropout": 0.0, "initializer_range": 0.02, "initializer_factor": 1.0,
 }
 
-_SETTINGS |= changed(_SETTINGS["llama"]) | settings_of_speech()
+_SETTINGS |= changed(_SETTINGS["llama"]) | settings_of_speech() | settings_of_pictures()
 
 # Names under which other models keep the same size.
 _ALIASES: dict[str, dict[str, str]] = {
@@ -477,18 +448,6 @@ _ALIASES["segformer"] = {"num_hidden_layers": "num_encoder_blocks"}
 _ALIASES |= dict.fromkeys(("detr", "m2m_100", "mbart", "pegasus"), _ALIASES["bart"])
 _ALIASES |= dict.fromkeys(("mt5", "umt5"), _ALIASES["t5"])
 # fmt: on
-
-# The backbones of configs that describe none.
-BACKBONES: dict[str, dict[str, Any]] = {
-    "depth_anything": {
-        "model_type": "dinov2",
-        "image_size": 518,
-        "hidden_size": 384,
-        "num_attention_heads": 6,
-        "out_indices": [9, 10, 11, 12],
-        "reshape_hidden_states": False,
-    },
-}
 
 DEFAULTS: dict[str, tuple[Mapping[str, Any], Mapping[str, str]]] = {
     kind: (settings, _ALIASES.get(kind, {})) for kind, settings in _SETTINGS.items()

@@ -17,6 +17,7 @@ from tallow.models.causal_lm import CausalLM
 from tallow.models.decoders.decoder import DecoderModel, DecoderModule
 from tallow.models.pretrained import PretrainedModel
 from tallow.models.seq2seq.model import Seq2SeqLM
+from tallow.transformers import forward_captions as captions
 from tallow.transformers import forward_decoders as decoders
 from tallow.transformers import forward_encoders as encoders
 from tallow.transformers import forward_images as images
@@ -58,6 +59,8 @@ _DECODERS: dict[str, type] = {
 _LANGUAGE_MODELS = (decoders.CausalLMForward, decoders.GPT2Forward, decoders.MoeForward)
 _DECODERS_ALONE = (decoders.DecoderModelForward, decoders.GPT2ModelForward, decoders.MoeModelForward)
 _IMAGES: dict[str, type] = {
+    "BlipForConditionalGeneration": captions.CaptionForward,
+    "BlipForQuestionAnswering": captions.AnswerForward,
     "ForDepthEstimation": pixels.DepthForward,
     "ForSemanticSegmentation": pixels.PixelLabelsForward,
     "SegformerForImageClassification": pixels.StagesClassifierForward,

@@ -17,7 +17,11 @@ WITHOUT_HEAD = {
 }
 NAMES = tuple(dict.fromkeys((*ARCHITECTURES, *WITHOUT_HEAD)))
 # The base of the classes of each family -> its model type. Parts of CLIP have that of the whole.
-BASES = {f"{PREFIXES[kind]}PreTrainedModel": kind for kind in reversed(CONFIGS) if not kind.startswith("clip_")}
+BASES = {
+    f"{PREFIXES[kind]}PreTrainedModel": kind
+    for kind in reversed(CONFIGS)
+    if kind in PREFIXES and not kind.startswith("clip_")
+}
 
 # The ends of the names of classes for each task; the first that an architecture has.
 HEADS = {
@@ -37,6 +41,8 @@ HEADS = {
     "AutoModelForDepthEstimation": "ForDepthEstimation",
     "AutoModelForSemanticSegmentation": "ForSemanticSegmentation",
     "AutoModelForImageSegmentation": "ForSegmentation",
+    "AutoModelForImageTextToText": "ForConditionalGeneration",
+    "AutoModelForVisualQuestionAnswering": "ForQuestionAnswering",
     "AutoModelForZeroShotImageClassification": "Model",
     "AutoModelForSpeechSeq2Seq": "ForConditionalGeneration",
     "AutoModelForAudioClassification": "ForAudioClassification ForSequenceClassification",
@@ -64,6 +70,10 @@ MAPPINGS = {_table(task): task for task in HEADS}
 ONLY = {
     "AutoModelForSeq2SeqLM": ("bart", "m2m_100", "marian", "mbart", "mt5", "pegasus", "t5", "umt5"),
     "AutoModelForSpeechSeq2Seq": ("whisper",),
+    "AutoModelForImageTextToText": ("blip",),
+    "AutoModelForVisualQuestionAnswering": ("blip",),
+    "AutoModelForPreTraining": tuple(kind for kind in PREFIXES if kind != "blip"),
+    "AutoModelForQuestionAnswering": tuple(kind for kind in PREFIXES if kind != "blip"),
     "AutoModelForAudioClassification": (*SPEECH, "whisper"),
     "AutoModelForSequenceClassification": tuple(kind for kind in PREFIXES if kind not in SPEECH),
     "AutoModelForTextToWaveform": ("vits",),

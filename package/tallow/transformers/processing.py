@@ -173,6 +173,16 @@ class CLIPProcessor(ProcessorMixin):
     attributes = ("image_processor", "tokenizer")
 
 
+class BlipProcessor(CLIPProcessor):
+    """BLIP's tokenizer and image processor: see `ProcessorMixin`. Texts have no segments."""
+
+    def __call__(self, images: Any = None, text: Any = None, audio: Any = None, **kwargs: Any) -> BatchFeature:
+        """Return the inputs of the model for images, with texts or without.  Args, raises: as `ProcessorMixin`"""
+        data = super().__call__(images, text, audio, **kwargs)
+        data.pop("token_type_ids", None)
+        return data
+
+
 class SoundProcessor(ProcessorMixin):
     """The base of processors with a feature extractor and a tokenizer."""
 
@@ -269,7 +279,8 @@ class AutoProcessor:
         whole = (
             WhisperProcessor if type(found.get("feature_extractor")) is WhisperFeatureExtractor else Wav2Vec2Processor
         )
-        for kind in (CLIPProcessor, whole):
+        pair = BlipProcessor if getattr(found.get("image_processor"), "kind", "") == "Blip" else CLIPProcessor
+        for kind in (pair, whole):
             if found.keys() == {*kind.attributes}:
                 return kind(**found)
         if not found:

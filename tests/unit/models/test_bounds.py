@@ -46,6 +46,7 @@ WITHOUT_TENSORS = (
     "bucket_distance",
     *("adapter_attn_dim", "classifier_proj_size", "xvector_output_dim"),  # of other variants and heads
     *("mask_time_length", "mask_feature_length"),
+    "semantic_loss_ignore_index",
     *("sampling_rate", "wavenet_dilation_rate", "duration_predictor_filter_channels"),
 )  # in names of fields
 

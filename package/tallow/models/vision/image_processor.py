@@ -47,6 +47,8 @@ WARPED = 384  # pixels from which a size with a crop_pct is that of a square wit
 KINDS: dict[str, dict[str, Any]] = {
     "ViT": {"size": {"height": 224, "width": 224}, "resample": BILINEAR} | HALF,
     "Bit": CLIP,
+    "Blip": {name: value for name, value in CLIP.items() if name.startswith(("image_", "resample"))}
+    | {"size": {"height": 384, "width": 384}},
     "CLIP": CLIP,
     "ConvNext": IMAGENET | {"size": {"shortest_edge": 384}, "resample": BICUBIC, "crop_pct": 224 / 256},
     "DPT": {"size": {"height": 384, "width": 384}, "resample": BICUBIC, "ensure_multiple_of": 1}
@@ -62,6 +64,7 @@ KINDS: dict[str, dict[str, Any]] = {
 KIND_OF_MODEL = {
     "vit": "ViT",
     "dinov2": "Bit",
+    "blip": "Blip",
     "clip": "CLIP",
     "detr": "Detr",
     "resnet": "ConvNext",

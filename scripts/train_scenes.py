@@ -25,16 +25,15 @@ sys.path[:0] = [str(ROOT / "package"), str(ROOT / "native_gpu"), str(ROOT / "scr
 
 import recipe  # noqa: E402 the paths above come first
 from scenes import card, evaluation  # noqa: E402
-from scenes.batches import load_glyphs, scene  # noqa: E402
+from scenes.batches import TEST, TRAIN, load_glyphs, scene  # noqa: E402
 from scenes.composing import Glyphs  # noqa: E402
 from scenes.settings import Settings  # noqa: E402
 from scenes.sheet import sheet  # noqa: E402
-from scenes.training import TRAIN, Training, export  # noqa: E402
+from scenes.training import Training, export  # noqa: E402
 
 from tallow.models.vision.scenes import SceneDetector  # noqa: E402
 
 FOLDER = ROOT / "wasm_examples" / "find" / "model"
-TEST = 2  # key of the scenes of the test
 TEST_SCENES = 400
 
 

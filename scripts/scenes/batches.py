@@ -21,6 +21,8 @@ from .composing import Glyphs, Scene, compose
 from .kinds import KINDS, OTHERS
 from .settings import Settings
 
+TRAIN, VALIDATION, TEST = 0, 1, 2  # first numbers of the keys of scenes
+
 
 class Batch(NamedTuple):
     """Scenes and targets.
@@ -55,7 +57,11 @@ def load_glyphs(kinds: int, cache: Path, *, unseen: bool = False) -> Glyphs:
         styles = [drawing.of_set(every, drawing.UNSEEN, cache)]
     else:
         styles = [list(drawing.of_font(every)), *(drawing.of_set(every, each, cache) for each in drawing.SETS)]
-    found = [[picture for picture in pictures if picture is not None] for pictures in zip(*styles, strict=True)]
+    # Pillow blends colours with those of transparent pixels unless they are multiplied by alpha.
+    found = [
+        [picture.convert("RGBa") for picture in pictures if picture is not None]
+        for pictures in zip(*styles, strict=True)
+    ]
     if not all(found[:kinds]):
         raise TallowError(f"no set of emoji has {emoji[[bool(each) for each in found].index(False)]}")
     return Glyphs(found[:kinds], [each for pictures in found[kinds:] for each in pictures])
@@ -63,7 +69,8 @@ def load_glyphs(kinds: int, cache: Path, *, unseen: bool = False) -> Glyphs:
 
 def scene(glyphs: Glyphs, settings: Settings, *key: int) -> Scene:
     """Return the scene of a key: equal keys give equal scenes."""
-    return compose(glyphs, settings, np.random.default_rng((settings.seed, *key)))
+    things = settings.things_to_learn if key[0] == TRAIN else settings.things
+    return compose(glyphs, settings, things, np.random.default_rng((settings.seed, *key)))
 
 
 def batch_of(scenes: list[Scene], settings: Settings, rng: np.random.Generator) -> Batch:

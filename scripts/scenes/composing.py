@@ -5,6 +5,7 @@ Letters: S side, N things, Y and X pixels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,8 +41,12 @@ class Glyphs:
     others: Sequence[Image.Image]
 
 
-def compose(glyphs: Glyphs, settings: Settings, rng: Rng) -> Scene:
-    """Return a random scene. A thing of which less than `least_visible` is seen is left out."""
+def compose(glyphs: Glyphs, settings: Settings, things: tuple[int, int], rng: Rng) -> Scene:
+    """Return a random scene. A thing of which less than `least_visible` is seen is left out.
+
+    Args:  things: fewest and most things that are drawn.
+    """
+    fewest, most = things
     side = settings.side
     pixels = texture(side, rng)
     labels: list[int] = []
@@ -49,7 +54,7 @@ def compose(glyphs: Glyphs, settings: Settings, rng: Rng) -> Scene:
     masks: list[Masks] = []
     for _ in range(rng.integers(0, settings.most_others + 1)):
         _paste(pixels, _turned(glyphs.others[int(rng.integers(len(glyphs.others)))], settings, rng), rng)
-    for _ in range(rng.integers(1, settings.most_things + 1)):
+    for _ in range(rng.integers(fewest, most + 1)):
         kind = int(rng.integers(len(glyphs.kinds)))
         styles = glyphs.kinds[kind]
         # The first style, of the font, is as frequent as the others together.
@@ -63,7 +68,8 @@ def compose(glyphs: Glyphs, settings: Settings, rng: Rng) -> Scene:
         boxes.append(box_of(mask))
         masks.append(mask)
     whole = [float((box[2] - box[0]) * (box[3] - box[1])) for box in boxes]
-    kept = [i for i, mask in enumerate(masks) if mask.sum() > settings.least_visible * 0.5 * whole[i]]
+    least = 0.5 * settings.least_visible
+    kept = [i for i, mask in enumerate(masks) if np.count_nonzero(mask) > least * whole[i]]
     seen = [masks[i] for i in kept]
     return Scene(
         _shot(pixels, rng),
@@ -79,16 +85,22 @@ def box_of(mask: Masks) -> npt.NDArray[np.float32]:
     return np.array([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1], np.float32)
 
 
+def mirrored(scene: Scene) -> Scene:
+    """Return the scene as a mirror shows it."""
+    boxes = scene.boxes.copy()
+    boxes[:, [0, 2]] = len(scene.pixels) - boxes[:, [2, 0]]
+    return Scene(scene.pixels[:, ::-1], scene.labels, boxes, scene.masks[..., ::-1])
+
+
 def _turned(glyph: Image.Image, settings: Settings, rng: Rng) -> Image.Image:
     """Return a glyph in random size and turn, with random brightness."""
-    low, high = np.log(settings.smallest), np.log(settings.largest)
-    size = float(np.exp(rng.uniform(low, high))) / max(glyph.size)
-    stretch = np.exp(rng.normal(0, 0.08))
+    low, high = math.log(settings.smallest), math.log(settings.largest)
+    size = math.exp(rng.uniform(low, high)) / max(glyph.size)
+    stretch = math.exp(rng.normal(0, 0.08))
     width, height = max(4, round(glyph.width * size * stretch)), max(4, round(glyph.height * size / stretch))
-    if rng.random() < 0.5:
-        glyph = glyph.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
-    # Pillow blends colours with those of transparent pixels unless they are multiplied by alpha.
     small = glyph.convert("RGBa").resize((width, height), Image.Resampling.BOX)
+    if rng.random() < 0.5:
+        small = small.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     turn = rng.normal(0, 12) if rng.random() < 0.8 else rng.uniform(-180, 180)
     return small.rotate(turn, Image.Resampling.BILINEAR, expand=True)
 
@@ -96,20 +108,22 @@ def _turned(glyph: Image.Image, settings: Settings, rng: Rng) -> Image.Image:
 def _paste(pixels: Pixels, glyph: Image.Image, rng: Rng) -> Masks | None:
     """Draw a glyph, whose colours are multiplied by alpha, at a random place; return its mask, None if out of sight."""
     side = len(pixels)
-    source = np.asarray(glyph).astype(np.float32)
-    height, width = source.shape[:2]
+    width, height = glyph.size
     x, y = (int(rng.integers(-length // 4, side - 3 * length // 4)) for length in (width, height))
     left, top, right, bottom = max(x, 0), max(y, 0), min(x + width, side), min(y + height, side)
     if right - left < 4 or bottom - top < 4:
         return None
-    source = source[top - y : bottom - y, left - x : right - x]
-    tint = rng.normal(1, 0.1) * rng.normal(1, 0.04, 3).astype(np.float32)
-    alpha = source[..., 3:] / 255
+    source = np.asarray(glyph)[top - y : bottom - y, left - x : right - x].astype(np.float32)
+    tint = (rng.normal(1, 0.1) * rng.normal(1, 0.04, 3)).astype(np.float32)
+    clear = 1 - source[..., 3:] / 255
     under = pixels[top:bottom, left:right]
-    under[...] = np.clip(under * (1 - alpha) + source[..., :3] * tint, 0, 255)
+    under[...] = np.clip(under * clear + source[..., :3] * tint, 0, 255)
+    solid = clear[..., 0] < 0.5
+    if np.count_nonzero(solid) <= 20:
+        return None
     mask = np.zeros((side, side), bool)
-    mask[top:bottom, left:right] = alpha[..., 0] > 0.5
-    return mask if mask.sum() > 20 else None
+    mask[top:bottom, left:right] = solid
+    return mask
 
 
 def texture(side: int, rng: Rng) -> Pixels:
@@ -132,17 +146,17 @@ def _colour(rng: Rng) -> npt.NDArray[np.float64]:
     return colour if rng.random() < 0.6 else np.full(3, rng.choice([255, 250, 240, 30, 20, rng.uniform(0, 255)]))
 
 
-def _resized(grid: npt.NDArray[np.float64], side: int) -> Pixels:
+def _resized(grid: npt.NDArray[np.floating[Any]], side: int) -> Pixels:
     picture = Image.fromarray(np.clip(grid, 0, 255).astype(np.uint8))
     return np.array(picture.resize((side, side), Image.Resampling.BICUBIC))
 
 
 def _noise(side: int, rng: Rng) -> Pixels:
-    total = np.zeros((side, side, 3)) + _colour(rng)
+    total = np.zeros((side, side, 3), np.float32) + _colour(rng).astype(np.float32)
     for cells in (3, 8, 24, side):
-        strength = rng.uniform(0, 45)
-        grid = 128 + strength * rng.normal(size=(cells, cells, 3 if rng.random() < 0.5 else 1)) * np.ones(3)
-        total += _resized(grid, side).astype(np.float64) - 128
+        strength = np.float32(rng.uniform(0, 45))
+        grid = strength * rng.standard_normal((cells, cells, 3 if rng.random() < 0.5 else 1), np.float32)
+        total += grid if cells == side else _resized(128 + grid + np.zeros(3, np.float32), side) - np.float32(128)
     return np.clip(total, 0, 255).astype(np.uint8)
 
 
@@ -171,12 +185,13 @@ def _shot(pixels: Pixels, rng: Rng) -> Pixels:
     """Return the picture as a camera gives it: with another light, blur and noise at times."""
     shot: Any = pixels.astype(np.float32)
     if rng.random() < 0.7:
-        shot = (shot - 128) * rng.uniform(0.6, 1.25) + 128 + rng.normal(0, 18) + rng.normal(0, 8, 3)
+        light = 128 + rng.normal(0, 18) + rng.normal(0, 8, 3)
+        shot = (shot - 128) * np.float32(rng.uniform(0.6, 1.25)) + light.astype(np.float32)
     if rng.random() < 0.3:
         small = round(len(pixels) * rng.uniform(0.5, 0.9))
         picture = Image.fromarray(np.clip(shot, 0, 255).astype(np.uint8))
         shrunk = picture.resize((small, small), Image.Resampling.BILINEAR)
         shot = np.asarray(shrunk.resize(picture.size, Image.Resampling.BILINEAR)).astype(np.float32)
     if rng.random() < 0.4:
-        shot = shot + rng.normal(0, rng.uniform(2, 14), shot.shape)
+        shot = shot + np.float32(rng.uniform(2, 14)) * rng.standard_normal(shot.shape, np.float32)
     return np.clip(shot, 0, 255).astype(np.uint8)

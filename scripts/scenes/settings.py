@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tallow import training
+from muon_adamw import MuonSettings
+
 from tallow.models.vision.scenes import SceneConfig
 
 from .kinds import KINDS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(training.Settings):
+class Settings(MuonSettings):
     """Settings of a run; equal settings give equal weights on one kind of machine. Defaults: the built-in model's.
 
     Attributes:
@@ -19,7 +20,9 @@ class Settings(training.Settings):
         width: channels of the detector at half of the resolution.
         side: of a scene, in pixels.
         smallest, largest: longest side of a thing before it is turned, in pixels.
-        most_things, most_others: in a scene; others are emoji of no kind.
+        things: fewest and most things that are drawn in a scene.
+        things_to_learn: the same, in scenes of training: more things in a scene teach more for the same work.
+        most_others: emoji of no kind in a scene.
         least_visible: share of a thing that must be seen for it to count.
         mask_samples: masks per batch that the loss compares.
         box_weight, mask_weight: of the losses of boxes and masks; that of kinds has weight 1.
@@ -31,24 +34,25 @@ class Settings(training.Settings):
     side: int = 128
     smallest: float = 18
     largest: float = 112
-    most_things: int = 6
+    things: tuple[int, int] = (1, 6)
+    things_to_learn: tuple[int, int] = (3, 8)
     most_others: int = 2
     least_visible: float = 0.35
     mask_samples: int = 64
 
-    steps: int = 2400
+    steps: int = 3200
     batch_size: int = 16
     learning_rate: float = 4e-3
     final_learning_rate: float = 2e-5
-    warmup_steps: int = 300
+    warmup_steps: int = 100
     weight_decay: float = 0.02
     betas: tuple[float, float] = (0.9, 0.99)
     clip_norm: float = 5.0
     box_weight: float = 2.0
     mask_weight: float = 1.0
-    validate_every: int = 500
+    validate_every: int = 600
     validation_scenes: int = 64
-    checkpoint_every: int = 250
+    checkpoint_every: int = 100
 
     def config(self) -> SceneConfig:
         """Return the sizes and the labels of the detector."""

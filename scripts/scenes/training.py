@@ -12,10 +12,13 @@ import json
 import math
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from batch_norms import folded_state, with_norms
+from muon_adamw import muon_adamw
 
 import tallow as tl
 from tallow import training
@@ -23,16 +26,14 @@ from tallow.io import safetensors
 from tallow.io.whole_folder import atomic_folder
 from tallow.models.vision.scenes import Block, Heads, SceneDetector, as_input, cell_centres, narrowed
 from tallow.nn import functional as F
-from tallow.nn.utils.fusion import fuse_conv_bn_eval
 
 from . import evaluation
-from .batches import Batch, batch_of, scene
-from .composing import Glyphs
+from .batches import TRAIN, VALIDATION, Batch, batch_of, scene
+from .composing import Glyphs, mirrored
 from .settings import Settings
 
 PRIOR = 0.03  # presence in a cell before training
-TRAIN, VALIDATION = 0, 1  # keys of scenes
-NORMALIZED = ("stem", "shrink", "spatial", "widen", "lateral", "mask_lateral")
+AGAIN = 50  # steps after which scenes come back mirrored
 
 
 class Training(training.Training):
@@ -43,18 +44,16 @@ class Training(training.Training):
 
     def __init__(self, settings: Settings, glyphs: Glyphs, checkpoint: Path, device: str = "cpu") -> None:
         self.device = device
-        self._glyphs = glyphs
         tl.manual_seed(settings.seed)
         self.model = with_norms(_initialised(settings)).to(device)
         self._centres = tl.from_numpy(cell_centres(settings.side, settings.side)).to(device)
         self._scenes = [scene(glyphs, settings, VALIDATION, i) for i in range(settings.validation_scenes)]
+        # A scene costs about as much to draw as to learn from: each is learned from twice, the second time mirrored.
+        self._scene = lru_cache((AGAIN + 2) * settings.batch_size)(partial(scene, glyphs, settings, TRAIN))
         self._ahead = ThreadPoolExecutor(1)
         self._next: Future[Batch] | None = None
-        decayed = [it for it in self.model.parameters() if it.ndim > 1]
-        others = [it for it in self.model.parameters() if it.ndim <= 1]
-        groups = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
-        optimizer = tl.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas)
-        super().__init__(settings, self.model, optimizer, checkpoint)
+        last = [head.weight for head in _heads(self.model)]
+        super().__init__(settings, self.model, muon_adamw(self.model, last, settings), checkpoint)
 
     def learn(self) -> tuple[float, float, float]:
         batch = self._next.result() if self._next else self._batch(self.step)
@@ -104,7 +103,10 @@ class Training(training.Training):
 
     def _batch(self, step: int) -> Batch:
         settings = self.settings
-        scenes = [scene(self._glyphs, settings, TRAIN, step, i) for i in range(settings.batch_size)]
+        fresh = settings.batch_size // 2
+        scenes = [self._scene(step * fresh + i) for i in range(fresh)]
+        again = [(step - AGAIN) * fresh + i for i in range(settings.batch_size - fresh)]
+        scenes += [mirrored(self._scene(number % (settings.steps * fresh))) for number in again]
         return batch_of(scenes, settings, np.random.default_rng((settings.seed, step)))
 
     def _tensor(self, array: Any) -> tl.Tensor:
@@ -127,34 +129,22 @@ def _initialised(settings: Settings) -> SceneDetector:
         for module in model.modules():
             if isinstance(module, Block):
                 module.narrow.weight.mul_(0.3)  # blocks begin close to the identity
-        for head in (model.kinds, model.presence, model.distances, model.coefficients, model.prototypes):
+        for head in _heads(model):
             head.weight.mul_(0.1)
         for head, start in ((model.presence, math.log(PRIOR / (1 - PRIOR))), (model.distances, 1.0)):
             tl.nn.init.constant_(head.get_parameter("bias"), start)
     return model
 
 
-def with_norms(model: SceneDetector) -> SceneDetector:
-    """Return the detector, changed so that a batch norm follows its convolutions."""
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if name in NORMALIZED:
-                setattr(parent, name, tl.nn.Sequential(child, tl.nn.BatchNorm2d(child.out_channels, momentum=0.03)))
-    return model
+def _heads(model: SceneDetector) -> tuple[tl.nn.Conv2d, ...]:
+    """Return the last layers."""
+    return model.kinds, model.presence, model.distances, model.coefficients, model.prototypes
 
 
 def without_norms(model: SceneDetector, settings: Settings) -> SceneDetector:
     """Return a detector with the batch norms folded into the convolutions before them."""
-    model.eval()
-    state: dict[str, tl.Tensor] = {}
-    for name, module in model.named_modules():
-        if isinstance(module, tl.nn.Sequential):
-            module = fuse_conv_bn_eval(module[0], module[1])
-        elif not isinstance(module, tl.nn.Conv2d) or f"{name}.weight" in state or name.endswith(".0"):
-            continue
-        state |= {f"{name}.{each}": getattr(module, each).detach() for each in ("weight", "bias")}
     folded = SceneDetector(settings.config()).to(next(model.parameters()).device)
-    folded.load_state_dict(state)
+    folded.load_state_dict(folded_state(model))
     return folded.eval()
 
 

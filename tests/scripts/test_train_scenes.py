@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batch_norms import with_norms
 from PIL import Image, ImageDraw
 from scenes import evaluation, kinds
 from scenes.assignment import assign
 from scenes.batches import batch_of, scene
 from scenes.composing import Glyphs, Scene
 from scenes.settings import Settings
-from scenes.training import Training, export, with_norms, without_norms
+from scenes.training import Training, export, without_norms
 
 import tallow as tl
 from tallow.models.vision.scenes import SceneDetector, as_input, cell_centres

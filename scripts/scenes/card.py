@@ -49,20 +49,22 @@ finder makes 256 pixels long. It has never seen a photograph of a real dog: for 
 
 ## Training
 
-Scenes of {side} by {side} pixels: up to {most_things} emoji of random size, turn, overlap and brightness, and up to
-{most_others} that are nothing to find, over plain grounds, gradients, noise, stripes and shapes; then other light, blur
-and noise. Half of the emoji are Noto Color Emoji's, the others of {sets} (npm packages `{prefix}*`).
+Scenes of {side} by {side} pixels: {things_to_learn[0]} to {things_to_learn[1]} emoji of random size, turn, overlap and
+brightness, and up to {most_others} that are nothing to find, over plain grounds, gradients, noise, stripes and shapes;
+then other light, blur and noise. Half of the emoji are Noto Color Emoji's, the others of {sets}
+(npm packages `{prefix}*`). Each scene is learned from twice, the second time mirrored.
 
-{steps} steps of {batch_size} scenes; AdamW with learning rate {learning_rate} after {warmup_steps} steps of warm-up,
-down to {final_learning_rate} along a cosine; weight decay {weight_decay}; gradients clipped at norm {clip_norm};
+{steps} steps of {batch_size} scenes. Muon with learning rate {filter_learning_rate} and weight decay
+{filter_weight_decay} for filters of several channels, AdamW with {learning_rate} and {weight_decay} for the rest, after
+{warmup_steps} steps of warm-up, down to {share_at_end:.1%} along a cosine; gradients clipped at norm {clip_norm};
 float32; seed {seed}. Batch norms follow the convolutions in training, and are folded into them for the file.
 
 {curve}
 
 ## Test
 
-mAP50 of COCO's evaluation, in scenes that training never sees, with the weights in the file. No emoji of {unseen} is in
-the training set.
+mAP50 of COCO's evaluation, in scenes of {things[0]} to {things[1]} things that training never sees, with the weights in
+the file. No emoji of {unseen} is in the training set.
 
 {scores}
 
@@ -81,8 +83,10 @@ tallow {version}, NumPy {numpy}, Python {python}. Other machines round different
 
 def write(path: Path, training: Training, scores: str) -> None:
     """Write the card of a finished run next to the files of `training.export`."""
+    settings = training.settings
     values = {
-        "labels": ", ".join(list(KINDS)[: training.settings.kinds]),
+        "share_at_end": settings.final_learning_rate / settings.learning_rate,
+        "labels": ", ".join(list(KINDS)[: settings.kinds]),
         "sets": ", ".join(each.name for each in SETS),
         "prefix": PREFIX,
         "unseen": UNSEEN.name,

@@ -40,7 +40,7 @@ class Settings(MuonSettings):
     least_visible: float = 0.35
     mask_samples: int = 64
 
-    steps: int = 3200
+    steps: int = 2800
     batch_size: int = 16
     learning_rate: float = 4e-3
     final_learning_rate: float = 2e-5

@@ -96,6 +96,8 @@ class MetaArray(np.ndarray[Any, Any]):
             return out if out is not None else _map(lambda r: _like_operands(inputs, shape, r.dtype), results)
         if ufunc is np.matmul and method == "__call__":
             return _product(*inputs)
+        if method == "reduce" and kwargs.keys() <= {"axis", "keepdims", "dtype", "initial", "where"}:
+            return _reduced(ufunc, *inputs, **kwargs)
         return on_zeros(getattr(ufunc, method), *inputs, **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -210,6 +212,17 @@ def _product(a: Any, b: Any) -> MetaArray:
     return empty((*batch, a.shape[-2], b.shape[-1]), np.result_type(a.dtype, b.dtype))
 
 
+def _reduced(
+    ufunc: np.ufunc, x: Any, axis: Any = 0, keepdims: bool = False, where: Any = True, **kwargs: Any
+) -> MetaArray:
+    """Return the reduction of an array along dims: its shape, and the dtype that one element leads to."""
+    one = ufunc.reduce(np.zeros([min(n, 1) for n in x.shape], x.dtype), axis, keepdims=True, **kwargs)
+    del where  # which elements count does not matter
+    dims = range(x.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    shape = [1 if d in dims else n for d, n in enumerate(x.shape) if keepdims or d not in dims]
+    return empty(tuple(shape), one.dtype)
+
+
 def on_zeros(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return what a function makes of zeros in the place of tensors without values: arrays without values again."""
 
@@ -217,6 +230,8 @@ def on_zeros(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise _no_data(function.__name__)
     if function in WRITERS:
         return None  # there are no values
+    if function is np.where:
+        return empty(np.broadcast_shapes(*map(np.shape, args)), np.where(*map(_sample, args)).dtype)
     if function in VIEWS and args and isinstance(args[0], MetaArray):
         return args[0].viewed(lambda x: function(x, *args[1:], **kwargs))
 

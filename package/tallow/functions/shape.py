@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from tallow import devices, dtypes
 from tallow.core.apply import apply
 from tallow.core.creation import arange, given_once
@@ -277,12 +275,22 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
     """Return the shape that tensors of these shapes broadcast to.
 
-    Raises: ShapeError if they do not fit.
+    Raises: ShapeError if they do not fit, or a size is negative.
     """
-    try:
-        return Size(np.broadcast_shapes(*shapes))
-    except ValueError:
-        raise ShapeError(f"broadcast_shapes: the shapes {shapes} do not broadcast with each other") from None
+    all_sizes = [
+        as_ints(shape if isinstance(shape, tuple | list) else (shape,), "broadcast_shapes") for shape in shapes
+    ]
+    rank = max(map(len, all_sizes), default=0)
+    common = [1] * rank
+    for sizes in all_sizes:
+        for dim, size in enumerate(sizes, rank - len(sizes)):
+            if size < 0:
+                raise ShapeError(f"broadcast_shapes: the sizes of {sizes} must not be negative")
+            if common[dim] != size and size != 1:
+                if common[dim] != 1:
+                    raise ShapeError(f"broadcast_shapes: the shapes {shapes} do not broadcast with each other")
+                common[dim] = size
+    return Size(common)
 
 
 def _as_listed(sizes: Any, name: str) -> Any:

@@ -24,8 +24,8 @@ from tallow.onnx.signature import ValueInfo
 BATCH = ((2, 5),)
 FLOATS = ((64, 192), (128, 320), (192, 640), (256, 1024))
 LENGTHS = ((8, 24), (16, 40), (12, 44), (20, 68))
-MOST = 1 << 23  # elements of an example; functions without a rule for shapes run on zeros
-MOST_OF_ALL = 1 << 28  # elements of all examples of a file
+MOST = 1 << 25  # elements of an example; functions without a rule for shapes run on zeros
+MOST_OF_ALL = 1 << 30  # elements of all examples of a file
 
 Sizes = tuple[tuple[int, int], ...]
 # What an operator raises for operands and attributes that it does not take

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from tallow.devices import array_module
+from tallow.devices import array_module, device_type_of
 from tallow.dtypes import Array
 from tallow.errors import ArgumentTypeError, ShapeError
 from tallow.ops.dims import as_ints, is_int
@@ -87,6 +87,8 @@ def add_windows(x: Array, patches: Array, stride: Sizes, dilation: Sizes) -> Non
 
     Shapes: x (*lead, *spatial), patches (*lead, *kernel, *out)
     """
+    if device_type_of(x) == "meta":  # there are no elements, and windows may have as many places as they like
+        return
     dims = len(stride)
     lead = x.ndim - dims
     kernel, out = patches.shape[lead : lead + dims], patches.shape[lead + dims :]

@@ -209,6 +209,12 @@ def test_attention(mask: str) -> None:
     assert agrees(model, expected, q, k, v, *([held] if mask else []))
 
 
+def test_attention_over_thirty_seconds_of_sound() -> None:
+    inputs = [typed(name, 1, 6, 1500, 64) for name in ("q", "k", "v")]
+    model = loaded(attention_nodes(""), inputs, {"r": 1.0})
+    assert "scaled_dot_product_attention" in model.code
+
+
 @pytest.mark.parametrize("shape", [(3, 2, 5, 5), (3, 1, 1, 1)])
 def test_a_mask_with_more_elements_than_the_scores_makes_no_attention(shape: tuple[int, ...]) -> None:
     q, mask = tl.randn(1, 2, 5, 4), tl.randn(*shape)

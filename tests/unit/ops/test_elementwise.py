@@ -134,6 +134,14 @@ def test_shapes_that_do_not_broadcast_raise() -> None:
         tl.ones(2, 3) + tl.ones(2)
 
 
+def test_shapes_broadcast_in_any_number_of_dims_and_sizes() -> None:
+    assert tl.broadcast_shapes((1,) * 40, (1 << 60, 1), 3) == (1,) * 38 + (1 << 60, 3)
+    assert tl.broadcast_shapes() == ()
+    for shapes in [((2, 3), (4,)), ((0,), (2,)), ((-1,), (2,))]:
+        with pytest.raises(ShapeError, match="broadcast_shapes"):
+            tl.broadcast_shapes(*shapes)
+
+
 def test_integers_to_a_negative_power_are_refused() -> None:
     with pytest.raises(NumericError, match="convert the input to float"):
         tl.tensor([2]) ** -1

@@ -435,3 +435,23 @@ def test_a_small_bias_of_codes_is_added_to_floats_as_it_is(name: str) -> None:
     assert calls(model, x)["integer_layer"] == 1
     with tl.no_grad():
         np.testing.assert_allclose(model(x).numpy().ravel(), [0.204, 0.197], rtol=1e-5)
+
+
+def test_codes_pass_through_pads_and_second_quantizations() -> None:
+    def codes(value: str) -> list[Any]:
+        return [
+            call("QuantizeLinear", f"{value} s z", f"{value}q"),
+            call("DequantizeLinear", f"{value}q s z", f"{value}d"),
+        ]
+
+    nodes = [*codes("x"), call("Pad", "xd pads", "p"), *codes("p"), call("Conv", "pd v", "c", group=16), *codes("c")]
+    nodes = [call("DequantizeLinear", "w ws wz", "v"), *nodes, *codes("cd"), call("Relu", "cdd", "y")]
+    zero = tl.tensor(99, dtype=tl.uint8)
+    held = {"w": tl.randint(-127, 127, (16, 1, 3, 3), dtype=tl.int8), "ws": 0.01, "wz": tl.tensor(0, dtype=tl.int8)}
+    pads = tl.tensor([0, 0, 1, 1, 0, 0, 1, 0])
+    model = loaded(nodes, [typed("x", 1, 16, "h", "w_")], held | {"s": 0.5, "z": zero, "pads": pads})
+    x = tl.randn(1, 16, 9, 8) * 20
+    found = calls(model, x)
+    assert (found["quantized"], found["integer_layer"], found["pad"]) == (1, 1, 0)
+    with tl.no_grad():
+        assert tl.allclose(model(x), by_graph(model, x), atol=0.5)  # a code

@@ -7,25 +7,26 @@ from typing import Any
 import numpy as np
 
 from tallow.dtypes import Array
-from tallow.kernels.bindings.arrays import FLOAT32, address, contiguous
+from tallow.kernels.bindings.arrays import FLOAT32, ITEM, address, contiguous
 from tallow.kernels.bindings.threads import by_range
 from tallow.kernels.library import BACKEND, FLOAT, POINTER, SIZE, function
 from tallow.kernels.quantized.integer_product import Codes, IntegerMatrix, check_call
 from tallow.kernels.table import kernel
 
-_product = function("tl_integer_product", None, *[POINTER] * 7, *[SIZE] * 4)
+_product = function("tl_integer_product", None, *[POINTER] * 7, *[SIZE] * 4, POINTER)
+_scratch_bytes = function("tl_integer_rows", SIZE, SIZE)
 _pack = function("tl_integer_pack", None, POINTER, POINTER, SIZE, SIZE)
 _packed_bytes = function("tl_integer_packed", SIZE, SIZE, SIZE)
 _quantize = function("tl_quantize_u8", None, POINTER, POINTER, SIZE, FLOAT, FLOAT)
 TOGETHER = function("tl_integers_in_word", SIZE)()
 OF_BYTES = TOGETHER == 4
-UINT8, WIDE = np.dtype(np.uint8), np.dtype(np.uint8 if OF_BYTES else np.int16)
+UINT8 = np.dtype(np.uint8)
 
 
 class PackedMatrix:
     """A matrix as C reads it, and the sums of its columns, which the zero point of x is multiplied by."""
 
-    __slots__ = ("bias", "fits", "sums", "weight", "words")
+    __slots__ = ("bias", "fits", "scratch", "sums", "weight")
 
     def __init__(self, matrix: IntegerMatrix) -> None:
         codes = np.ascontiguousarray(matrix.codes, np.int16)
@@ -33,7 +34,7 @@ class PackedMatrix:
         self.fits = codes.size > 0 and (not OF_BYTES or (codes.min() >= -128 and codes.max() <= 127))
         if not self.fits:
             return
-        self.words = -(-k // TOGETHER)
+        self.scratch = -(-_scratch_bytes(k) // ITEM)
         self.sums = codes.sum(axis=0, dtype=np.int32)
         self.bias = None if matrix.bias is None else np.ascontiguousarray(matrix.bias, np.int32)
         self.weight = np.empty(_packed_bytes(k, n), np.uint8)
@@ -41,10 +42,15 @@ class PackedMatrix:
 
     def start(self, zero: int) -> Array | None:
         """Return what sums begin with, so that they are those of x - zero."""
-        if not OF_BYTES or not zero:
-            return self.bias
-        start = self.sums * np.int32(-zero)
-        return start if self.bias is None else start + self.bias
+        return start_of(self.sums, self.bias, zero)
+
+
+def start_of(sums: Array, bias: Array | None, zero: int) -> Array | None:
+    """Return a bias less the zero point of x times the sums of weights; None for zeros."""
+    if not zero:
+        return bias
+    start = sums * np.int32(-zero)
+    return start if bias is None else start + bias
 
 
 def kind_of(factor: Array | None, codes: Codes | None) -> Any:
@@ -83,17 +89,11 @@ def integer_product(
     check_call(x, matrix, factor, shift)
     packed, (k, n) = _packed(matrix), matrix.codes.shape
     rows = x.size // k
-    cells = x.reshape(rows, k)
-    if not OF_BYTES:
-        cells = cells.astype(np.int16) - np.int16(zero)
-    if k % TOGETHER:
-        cells, part = np.zeros((rows, packed.words * TOGETHER), WIDE), cells
-        cells[:, :k] = part
-    cells = np.ascontiguousarray(cells)
+    cells = np.ascontiguousarray(x.reshape(rows, k))
     factor, shift = (None if each is None else contiguous(each) for each in (factor, shift))
     y = np.empty((rows, n), kind_of(factor, codes))
     arrays = (y, cells, packed.weight, packed.start(zero), factor, shift, limits_of(factor, codes))
-    by_range(_product, arrays, rows, rows * n * k / TOGETHER, packed.words, n)
+    by_range(_product, arrays, rows, rows * n * k / TOGETHER, k, n, scratch=packed.scratch)
     return y.reshape(*x.shape[:-1], n)
 
 

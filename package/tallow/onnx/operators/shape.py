@@ -268,7 +268,8 @@ def pad(
     before, after = [0] * data.dim(), [0] * data.dim()
     for i, axis in enumerate(along):
         before[axis], after[axis] = amounts[i], amounts[len(along) + i]
-    return pad_dims(data, before, after, mode, 0 if constant_value is None else constant_value.item())
+    is_unknown = constant_value is None or constant_value.device.type == "meta"  # by which no shape depends on it
+    return pad_dims(data, before, after, mode, 0 if is_unknown else constant_value.item())  # type: ignore[union-attr]
 
 
 @operator("Pad", since=2, until=10)

@@ -30,8 +30,10 @@ from tallow.onnx.passes.matching import dtype_of, name_of
 from tallow.onnx.quick.constants import Constants
 from tallow.onnx.quick.images import action_of, as_image, settings_of
 from tallow.onnx.quick.integers import OFFSET, as_bytes, as_signed, only_user, scaled
+from tallow.onnx.quick.pads import amounts_of
 
 MOST = np.iinfo(np.int32).max
+WIDEST = 1e36  # of scales, by which the numbers of codes are finite
 EIGHT_BITS = (tl.uint8, tl.int8)
 PLAIN = {"axis", "saturate"}  # options that decide nothing where there is one scale
 
@@ -141,6 +143,10 @@ class Dequantized:
 def codes(graph: Graph, constants: Constants) -> None:
     """Replace the layers of codes, and then each QuantizeLinear and DequantizeLinear of one scale that is left."""
     for node in graph.nodes:
+        value = _again(node, constants)
+        if value is not None:
+            node.replace_all_uses_with(value)
+    for node in graph.nodes:
         try:
             found = _layer(node, constants)
         except TallowError:
@@ -161,6 +167,23 @@ def _replace(graph: Graph, node: Node, call: Any, arguments: tuple[Any, ...]) ->
         new = graph.call_function(call, arguments)
     new.meta = dict(node.meta)
     node.replace_all_uses_with(new)
+
+
+def _again(node: Node, constants: Constants) -> Node | None:
+    """Return what QuantizeLinear and DequantizeLinear give back as it is: numbers of the same scale, and zeros around.
+
+    Whoever quantizes a network writes both around each operator, also around a pad between two layers.
+    """
+    scale = _scale_of(node, constants) if node.target is quantization.dequantize_linear else None
+    codes = node.args[0] if scale is not None and scale.scale < WIDEST else None
+    if not isinstance(codes, Node) or codes.target is not quantization.quantize_linear:
+        return None
+    value = codes.args[0]
+    pad = amounts_of(value, constants)
+    inner = value if pad is None else value.args[0] if pad[1] == 0.0 else None
+    if _dequantized(inner, constants)[1] == scale == _scale_of(codes, constants):
+        return value
+    return None
 
 
 Found = tuple[Node, CodesLayer, tuple[Any, ...]]  # the last node of a layer, and the call in its place

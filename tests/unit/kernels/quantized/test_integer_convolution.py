@@ -59,6 +59,44 @@ def test_value(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("size", "channels", "kernel", "stride", "before", "dilation"),
+    [
+        ((9, 12), 16, (3, 3), (1, 1), (1, 1), (1, 1)),
+        ((12, 9), 33, (3, 2), (2, 1), (2, 0), (1, 2)),
+        ((70, 1), 47, (5, 1), (1, 1), (0, 0), (1, 1)),
+        ((6, 5), 3, (3, 3), (1, 1), (1, 1), (1, 1)),  # fewer than a vector has
+    ],
+)
+def test_a_group_for_each_channel(
+    size: tuple[int, int], channels: int, kernel: tuple[int, int], stride: tuple[int, int],
+    before: tuple[int, int], dilation: tuple[int, int], backend: str,
+) -> None:  # fmt: skip
+    x = RNG.integers(0, 256, (2, channels, *size)).astype(np.uint8)
+    weight = RNG.integers(-128, 128, (channels, 1, *kernel)).astype(np.int16)
+    bias = RNG.integers(-999, 999, channels).astype(np.int32)
+    factor, zero, codes = RNG.random(channels, np.float32) / 500, 211, Codes(100, 3, 240)
+    block = IntegerConvolution(weight, bias, stride, before, before, dilation, channels)
+    is_compiled = channels >= 16 or backend == "array"
+    with using(backend if is_compiled else "array", "integer_convolution"):
+        sums = kernels.run("integer_convolution", x, block, zero)
+        made = kernels.run("integer_convolution", x, block, zero, factor, factor, codes)
+    expected = np.zeros(sums.shape, np.int64) + bias[:, None, None]
+    padded = np.pad(x.astype(np.int64) - zero, ((0, 0), (0, 0), *((n, n) for n in before)))
+    for v in range(kernel[0]):
+        for u in range(kernel[1]):
+            rows, columns = (
+                slice(at * d, at * d + s * (n - 1) + 1, s)
+                for at, d, s, n in zip((v, u), dilation, stride, sums.shape[2:], strict=True)
+            )
+            expected += padded[:, :, rows, columns] * weight[:, 0, v, u, None, None]
+    np.testing.assert_array_equal(sums, expected)
+    of_channel = factor[:, None, None]
+    real = expected.astype(np.float32) * of_channel + of_channel
+    np.testing.assert_allclose(made, np.clip(np.rint(real) + codes.zero, codes.low, codes.high), atol=1)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_products_have_a_bias_and_codes(backend: str) -> None:
     x, weight = RNG.integers(0, 256, (13, 6)).astype(np.uint8), RNG.integers(-128, 128, (6, 35)).astype(np.int16)
     bias, factor = RNG.integers(-999, 999, 35).astype(np.int32), RNG.random(35, np.float32) / 300

@@ -25,7 +25,7 @@
 // and each position of the window a table says where in x it lies, or that it is outside of x. Some points, whose windows stay
 // in L2, have the same table for all outputs, whose weights are read from one end to the other. On one core of a Zen 4, where
 // AVX-512 makes at most 118 GFLOP/s: 256 -> 64 channels of 56 x 56 107, 3 x 3 of 256 channels of 14 x 14 109.
-#include "convolution/convolution.h"
+#include "convolution/places.h"
 
 enum {
 #if defined __AVX512F__
@@ -85,57 +85,44 @@ static int collides(const sizes *n) { return taps_of(n) == 1 && n->groups * n->c
 EXPORT size_t tl_channels_last_scratch(const size_t *shape) {
   const sizes *n = (const sizes *)shape;
   const size_t places = points_of(n) * taps_of(n), pixel = n->groups * n->channels;
-  return places * (sizeof(float *) / sizeof(float)) + 2 + pixel + OUTSIDE + (collides(n) ? points_of(n) * (pixel + LINE) : 0);
+  return places * (sizeof(char *) / sizeof(float)) + 2 + pixel + OUTSIDE + (collides(n) ? points_of(n) * (pixel + LINE) : 0);
 }
 
-// Where each position of the windows of some points lies: places[tap · points + point].
+// Where each position of the windows of some points lies; see places.h.
 typedef struct {
-  const float **places, *outside;
+  const char **places;
+  const float *outside;
   size_t points;
   float *copy;
 } table;
 
 static __attribute__((noinline)) table new_table(float *scratch, const sizes *n, float outside) {
-  table t = {.places = (const float **)rounded_up((uintptr_t)scratch, sizeof(float *)), .points = points_of(n)};
+  table t = {.places = (const char **)rounded_up((uintptr_t)scratch, sizeof(char *)), .points = points_of(n)};
   float *row = (float *)(t.places + t.points * taps_of(n));
   for (size_t i = 0; i < n->groups * n->channels + OUTSIDE; i++) row[i] = outside;
   t.outside = row, t.copy = row + n->groups * n->channels + OUTSIDE;
   return t;
 }
 
-// Fill the table for `count` points from `first`, in the order of y.
-static __attribute__((noinline)) void fill(const table *t, const float *x, const sizes *n, size_t first, size_t count) {
-  const size_t pixel = n->groups * n->channels, row = n->width * pixel;
-  for (size_t at = 0, run; at < count; at += run) { // the part of a row of y
-    const size_t i = (first + at) / n->out_w, j = (first + at) % n->out_w, image = i / n->out_h;
-    run = smaller(n->out_w - j, count - at);
-    const float **place = t->places + at;
-    for (size_t v = 0; v < n->kernel_h; v++) {
-      const size_t h = i % n->out_h * n->stride_h + v * n->dilation_h - n->before_h; // wraps around above x
-      const size_t from = (image * n->height + h) * row; // of x, if it is in it
-      for (size_t u = 0; u < n->kernel_w; u++, place += t->points) {
-        size_t column = j * n->stride_w + u * n->dilation_w - n->before_w;
-        for (size_t p = 0; p < run; p++, column += n->stride_w)
-          place[p] = h < n->height && column < n->width ? x + (from + column * pixel) : t->outside;
-      }
-    }
-  }
+static void fill(const table *t, const float *x, const sizes *n, size_t first, size_t count) {
+  const size_t pixel = n->groups * n->channels;
+  fill_places(t->places, t->points, (const char *)x, (const char *)t->outside, pixel * sizeof *x, n, first, count);
   if (collides(n))
     for (size_t p = 0; p < count; p++) {
       float *to = t->copy + p * (pixel + LINE);
-      for (size_t c = 0; c < pixel; c++) to[c] = t->places[p][c];
-      t->places[p] = to;
+      for (size_t c = 0; c < pixel; c++) to[c] = ((const float *)t->places[p])[c];
+      t->places[p] = (const char *)to;
     }
 }
 
 // What is the same for all tiles of some points.
 typedef struct {
-  const float *const *places;
+  const char *const *places;
   size_t points, taps, channels, offset; // of the group in a pixel
   const float *w, *bias, *plus, *limits; // of the panel; each may be null but the first and the last
   float *y;
   size_t pixel, width, action; // from one point of y to the next; outputs of the panel
-  int is_simple;               // a clamp to `low` and `high` alone follows
+  int is_simple;               // a clamp to `low` and `high` alone follows the sum with `plus`
   float low, high;
 } panel;
 
@@ -160,6 +147,15 @@ static __attribute__((noinline)) void act(vf *x, size_t count, size_t action, co
 static __attribute__((noinline)) void finish(const panel *p, size_t first, size_t count, vf *sums) {
   const size_t vectors = p->width > LANES ? 2 : 1, rest = p->width - (vectors - 1) * LANES;
   const size_t start = first * p->pixel;
+  if (p->is_simple && rest == LANES) { // one pass
+    const vf low = splat(p->low), high = splat(p->high);
+    for (size_t i = 0, at = start; i < count; i++, at += p->pixel)
+      for (size_t v = 0; v < vectors; v++) {
+        const vf x = *sums++, whole = p->plus ? x + load(p->plus + at + v * LANES) : x, above = select(whole < low, low, whole);
+        store(p->y + at + v * LANES, or_nan(select(above > high, high, above), whole));
+      }
+    return;
+  }
   if (p->plus)
     for (size_t i = 0, at = start; i < count; i++, at += p->pixel)
       for (size_t v = 0; v < vectors; v++)
@@ -183,11 +179,11 @@ static inline __attribute__((always_inline)) void tile(const panel *p, size_t fi
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; i++) acc[i][v] = start;
   }
-  const float *const *place = p->places + first;
+  const char *const *place = p->places + first;
   for (size_t t = 0; t < p->taps; t++, place += p->points) {
     const float *x[ROWS];
 #pragma clang loop unroll(full)
-    for (int i = 0; i < rows; i++) x[i] = place[(size_t)i < count ? i : 0] + p->offset;
+    for (int i = 0; i < rows; i++) x[i] = (const float *)place[(size_t)i < count ? i : 0] + p->offset;
 #pragma clang loop unroll(disable)
     for (size_t c = 0; c < p->channels; c++, w += PAIR)
 #pragma clang loop unroll(full)
@@ -215,6 +211,13 @@ TILE(fewer_wide, FEWER, 2)
 #else
 #define fewer_wide all_wide // of which fewer are empty anyway
 #endif
+
+// Note what follows the sums.
+static void set_action(panel *p, const call *own, const float *limits) {
+  p->limits = limits, p->action = own->action;
+  p->is_simple = own->action <= CLAMP && limits[2] == 1.0f && limits[3] == 0.0f;
+  p->low = own->action ? limits[0] : -__builtin_inff(), p->high = own->action ? limits[1] : __builtin_inff();
+}
 
 static void panel_of_points(const panel *p, size_t count) {
   for (size_t i = 0, rows; i < count; i += rows) {
@@ -245,7 +248,8 @@ EXPORT void tl_channels_last_f32(float *y, const float *x, const float *w, const
       for (size_t o = 0; o < n->outputs; o += PAIR, weights += depth) {
         const size_t channel = g * n->outputs + o, at = point * pixel + channel;
         panel p = {.places = t.places, .points = t.points, .taps = taps_of(n), .channels = n->channels, .w = weights,
-                   .limits = limits, .y = y + at, .pixel = pixel, .action = own->action};
+                   .y = y + at, .pixel = pixel};
+        set_action(&p, own, limits);
         p.offset = g * n->channels, p.width = smaller(PAIR, n->outputs - o);
         for (size_t i = 0; i < PAIR; i++) start[i] = bias && i < p.width ? bias[channel + i] : 0.0f;
         p.bias = start, p.plus = plus ? plus + at : 0;
@@ -267,7 +271,7 @@ static inline __attribute__((always_inline)) void along(const panel *p, size_t f
 #pragma clang loop unroll(full)
     for (int i = 0; i < rows; i++) acc[i][v] = start;
   }
-  const float *const *place = p->places + first;
+  const char *const *place = p->places + first;
   size_t w = c; // of p->w, which maxima have not
   for (size_t t = 0; t < p->taps; t++, place += p->points, w += p->channels) {
     vf weight[2];
@@ -278,7 +282,7 @@ static inline __attribute__((always_inline)) void along(const panel *p, size_t f
     for (int i = 0; i < rows; i++)
 #pragma clang loop unroll(full)
       for (int v = 0; v < vectors; v++) {
-        const vf x = load_up_to(place[i] + c + v * LANES, left);
+        const vf x = load_up_to((const float *)place[i] + c + v * LANES, left);
         if (is_max) {
           const vi chosen = (x > acc[i][v]) | (x != x);
           acc[i][v] = or_nan(or_nan(select(chosen, x, acc[i][v]), acc[i][v]), x);
@@ -286,7 +290,7 @@ static inline __attribute__((always_inline)) void along(const panel *p, size_t f
           acc[i][v] = fma(weight[v], x, acc[i][v]);
       }
   }
-  if (p->is_simple && left == LANES) {
+  if (p->is_simple && !p->plus && left == LANES) {
     float *y = p->y + first * p->pixel + c;
     const vf low = splat(p->low), high = splat(p->high);
 #pragma clang loop unroll(full)
@@ -342,9 +346,8 @@ static __attribute__((noinline)) void by_channel(float *y, const float *x, const
   const table t = new_table(scratch, n, is_max ? -__builtin_inff() : 0.0f);
   const size_t pixel = n->groups * n->outputs, end = last * n->out_w;
   panel p = {.places = t.places, .points = t.points, .taps = taps_of(n), .channels = pixel, .w = w, .bias = bias,
-             .limits = limits, .pixel = pixel, .width = pixel, .action = own->action};
-  p.is_simple = !plus && own->action <= CLAMP && limits[2] == 1.0f && limits[3] == 0.0f;
-  p.low = own->action ? limits[0] : -__builtin_inff(), p.high = own->action ? limits[1] : __builtin_inff();
+             .pixel = pixel, .width = pixel};
+  set_action(&p, own, limits);
   for (size_t point = first * n->out_w, count; point < end; point += count) {
     count = smaller(t.points, end - point);
     fill(&t, x, n, point, count);

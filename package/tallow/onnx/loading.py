@@ -9,6 +9,7 @@ from traceback import walk_tb
 from typing import IO, Any, ClassVar, TypeAlias
 
 from tallow.core.creation import get_default_device
+from tallow.core.tensor import Tensor
 from tallow.core.watching import is_watched
 from tallow.devices import device
 from tallow.dtypes import dtype
@@ -16,6 +17,7 @@ from tallow.errors import ArgumentError, ArgumentTypeError, GraphError, TallowEr
 from tallow.fx.graph_module import GraphModule
 from tallow.hub import FILE_OF_REPOSITORY, local_file
 from tallow.io.source import Source, open_source
+from tallow.nn.hooks import STRUCTURE
 from tallow.onnx.builder import Builder, inputs_of
 from tallow.onnx.examples import FAILURES
 from tallow.onnx.explain import explanation
@@ -40,6 +42,7 @@ class OnnxModule(GraphModule):
     """
 
     quick: ClassVar[Inference | None] = None
+    first: ClassVar[tuple[int, Tensor | None] | None] = None
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -79,7 +82,7 @@ class OnnxModule(GraphModule):
                  names the node; GraphError for one that is not of tallow
         """
         values = bound(self.inputs(), args, kwargs, self._dtype)
-        place = next((tensor.device for tensor in chain(self.parameters(), self.buffers())), CPU)
+        place = self._device()
         try:
             if place == CPU:
                 return self._quickly(values) if self._is_quick(values) else super().__call__(*values)
@@ -91,6 +94,14 @@ class OnnxModule(GraphModule):
             raise
         except FAILURES as error:
             raise GraphError(f"{self._place(error) or 'the model'}: {type(error).__name__}: {error}") from error
+
+    def _device(self) -> device:
+        """Return the device of the first tensor, which is looked for again after a change of the module."""
+        own = type(self)  # as in `_quickly`
+        if own.first is None or own.first[0] != STRUCTURE.changes:
+            own.first = STRUCTURE.changes, next(chain(self.parameters(), self.buffers()), None)
+        tensor = own.first[1]
+        return CPU if tensor is None else tensor.device
 
     def _is_quick(self, values: tuple[Any, ...]) -> bool:
         """Return whether a call records no gradients, and nothing else watches it."""

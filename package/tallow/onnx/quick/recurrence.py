@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import tallow as tl
-from tallow.core.apply import apply
-from tallow.core.tensor import Tensor
+from tallow.core.tensor import Tensor, wrap
 from tallow.fx.graph import Graph
 from tallow.fx.node import Node
-from tallow.nn import functional as F
+from tallow.kernels import run
 from tallow.onnx.operators.recurrent import Recurrence, gru, initial_state, lstm
 from tallow.onnx.quick.constants import Constants
 from tallow.ops.recurrent import lstm_steps
@@ -39,13 +38,14 @@ class QuickLayer:
 
     def _lstm(self, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, ...]:
         """Run the steps of an LSTM in one direction, whose rows are those of x as it lies."""
-        layer = self.layer
-        x = x.transpose(0, 1) if layer.layout else x
-        steps, batch = x.shape[:2]
-        gates = F.linear(x.reshape(steps * batch, -1), self.weights[0], self.bias)
-        operands = gates, h[0], c[0], self.weights[1], None, (batch,) * steps, layer.direction == "reverse", False
-        y, *last = apply(lstm_steps, *operands)
-        return layer.laid_out(y.reshape(steps, 1, batch, -1), [each.unsqueeze(0) for each in last])
+        layer, (w, r) = self.layer, (each.array for each in self.weights[:2])
+        rows = x.array.swapaxes(0, 1) if layer.layout else x.array
+        steps, batch, width = rows.shape
+        gates = run("linear", rows.reshape(steps * batch, width), w, None if self.bias is None else self.bias.array)
+        states = h.array[0], c.array[0]
+        made, _ = lstm_steps.function(gates, *states, r, None, (batch,) * steps, layer.direction == "reverse", False)
+        y, *last = made
+        return layer.laid_out(wrap(y.reshape(steps, 1, batch, -1)), [wrap(each[None]) for each in last])
 
 
 def recurrence(graph: Graph, constants: Constants) -> None:

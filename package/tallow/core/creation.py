@@ -163,10 +163,15 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
 def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = None) -> Tensor:
     """Create a tensor that shares memory with an object that has `__dlpack__`, such as a tensor of another library.
 
+    A capsule, which `to_dlpack` of a library returns, serves once, and must be of memory on the CPU: it names its
+    device to C alone.
+
     Args:
         device: moves the tensor there.
         copy: True always copies, False raises ArgumentError where `device` makes a copy necessary.
     """
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
     device_type, _ = ext_tensor.__dlpack_device__()
     backend = devices.get_backend("cuda" if device_type == DLPACK_CUDA else "cpu")
     array = backend.module.from_dlpack(ext_tensor)
@@ -177,7 +182,20 @@ def from_dlpack(ext_tensor: Any, *, device: Device = None, copy: bool | None = N
     return wrap(devices.move(_of_user(array.copy() if copy else array), target))
 
 
-DLPACK_CUDA = 2  # kDLCUDA in dlpack.h
+class _Capsule:
+    """An object that `from_dlpack` takes, around a capsule of DLPack."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLPACK_CPU, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+
+DLPACK_CPU, DLPACK_CUDA = 1, 2  # kDLCPU and kDLCUDA in dlpack.h
 
 
 @public("tl")

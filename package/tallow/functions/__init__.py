@@ -35,4 +35,5 @@ from tallow.functions import (
     statistics,
     storage,
     to_sparse,
+    typed_storage,
 )

@@ -37,6 +37,12 @@ def cfloat(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
 
 
 @public("Tensor")
+def chalf(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
+    """Convert to complex32, whose numbers only convert and move: `to(tl.complex32, memory_format=memory_format)`."""
+    return _to_dtype(input, dtypes.complex32, memory_format)
+
+
+@public("Tensor")
 def float(input: Tensor, memory_format: memory_format | None = None) -> Tensor:
     """Convert to float32: `to(tl.float32, memory_format=memory_format)`."""
     return _to_dtype(input, dtypes.float32, memory_format)

@@ -16,7 +16,8 @@ from tallow.core.whole_calls import recorded_whole
 from tallow.devices import array_module
 from tallow.errors import ArgumentError, ArgumentTypeError, DimensionError, ShapeError
 from tallow.functions.complex_numbers import conj
-from tallow.functions.storage import TypedStorage, UntypedStorage
+from tallow.functions.storage import UntypedStorage
+from tallow.functions.typed_storage import TypedStorage
 from tallow.ops import shape as ops
 from tallow.ops.axis_index import on_axis, part
 from tallow.ops.diagonals import diag_embed

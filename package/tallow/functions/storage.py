@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -39,7 +39,7 @@ class UntypedStorage:
     """
 
     array: Array
-    is_sparse = False
+    is_sparse = is_sparse_csr = is_hpu = False
 
     def __init__(self, data: int | Sequence[int] = 0, *, device: Any = "cpu") -> None:
         host = np.empty(data, np.uint8) if isinstance(data, int) else np.asarray(data, np.uint8)
@@ -192,63 +192,89 @@ class UntypedStorage:
         """Return whether other processes can view the memory, see `Tensor.share_memory_`."""
         return wrap(self.array).is_shared()
 
+    def share_memory_(self) -> Self:
+        """Move the bytes to memory that other processes can view, as `Tensor.share_memory_`.
 
-class TypedStorage:
-    """The elements of a storage, PyTorch's former class: `tensor.storage()`.
+        Raises: UnsupportedError if the bytes are those of a tensor: it cannot follow.
+        """
+        if not self.is_shared():
+            if self.array.base is not None:
+                raise UnsupportedError("share_memory_: the storage of a tensor", hint="tensor.share_memory_()")
+            self.array = wrap(self.array).share_memory_().array
+        return self
 
-    Args:
-        wrap_storage: the bytes.
-        dtype: of the elements.
-    """
-
-    def __init__(self, *, wrap_storage: UntypedStorage, dtype: dtypes.dtype) -> None:
-        self._untyped_storage = wrap_storage
-        self.dtype = dtype
-
-    @property
-    def array(self) -> Array:
-        """The elements, an array with one dim."""
-        memory = self._untyped_storage.array
-        return memory[: memory.size // self.dtype.itemsize * self.dtype.itemsize].view(self.dtype.storage)
-
-    def tensor(self) -> Tensor:
-        """Return the elements as a tensor on the same memory."""
-        return wrap(self.array)
+    def resizable(self) -> bool:
+        """Return whether `resize_` can change the length: not of the memory of a tensor, or of a file."""
+        return self.array.base is None
 
     @property
-    def device(self) -> devices.device:
-        """The device that holds the elements."""
-        return self._untyped_storage.device
+    def filename(self) -> str | None:
+        """The path of the file that `from_file` has mapped to share it; None for other storages."""
+        base: Any = self.array
+        while base is not None and not isinstance(base, np.memmap):
+            base = getattr(base, "base", None)
+        return None if base is None or base.mode == "c" else str(base.filename)
 
-    def untyped(self) -> UntypedStorage:
-        """Return the bytes."""
-        return self._untyped_storage
+    def byteswap(self, dtype: dtypes.dtype) -> None:
+        """Reverse the bytes of each element of a dtype: of each of its two parts, for complex numbers."""
+        width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        if self.array.size % width:
+            raise ArgumentError(f"byteswap: {self.array.size} bytes are no whole number of elements of {dtype.name}")
+        elements = self.array.reshape(-1, width)
+        elements[...] = elements[:, ::-1].copy()
 
-    def data_ptr(self) -> int:
-        """Return the address of the first element."""
-        return self._untyped_storage.data_ptr()
+    def new(self) -> Self:
+        """Return an empty storage on the device."""
+        return type(self)(device=self.device)
 
-    def nbytes(self) -> int:
-        """Return the number of bytes."""
-        return self._untyped_storage.nbytes()
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """Return the name of the class, or the bytes as numbers of a dtype, in a storage of theirs."""
+        return "torch.storage.UntypedStorage" if dtype is None else wrap(self.array).type(dtype).storage()
 
-    def size(self) -> int:
-        """Return the number of elements."""
-        return self.nbytes() // self.dtype.itemsize
+    def get_device(self) -> int | None:
+        """Return the number of the CUDA device; None on the CPU."""
+        return self.device.index
 
-    __len__ = size
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Self:
+        """Return the storage on a CUDA device, by default the current one."""
+        return self.to("cuda" if device is None else device)
 
-    def element_size(self) -> int:
-        """Return the size of an element in bytes."""
-        return self.dtype.itemsize
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        """Return whether the memory is page-locked."""
+        return bool(wrap(self.array).is_pinned())
 
-    def __getitem__(self, index: Any) -> Any:
-        return wrap(np.asarray(self._untyped_storage.cpu().array.view(self.dtype.storage)[index])).tolist()
+    def pin_memory(self, device: Any = "cuda") -> Self:
+        """Return a copy in page-locked memory."""
+        result = object.__new__(type(self))
+        result.array = wrap(self.array).pin_memory().array
+        return result
 
-    def tolist(self) -> list[Any]:
-        """Return the elements as a list."""
-        values: list[Any] = wrap(self.array).tolist()
-        return values
+
+def _converting(dtype: dtypes.dtype) -> Callable[[Any], Any]:
+    def convert(self: UntypedStorage) -> Any:
+        return self.type(dtype)
+
+    convert.__doc__ = f"Return the elements as {dtype.name} in a TypedStorage."
+    return convert
+
+
+CONVERSIONS = {
+    "bfloat16": dtypes.bfloat16,
+    "bool": dtypes.bool,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "complex_double": dtypes.complex128,
+    "complex_float": dtypes.complex64,
+    "double": dtypes.float64,
+    "float": dtypes.float32,
+    "half": dtypes.float16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    **{name: getattr(dtypes, name) for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")},
+}
+for _name, _dtype in CONVERSIONS.items():
+    setattr(UntypedStorage, _name, _converting(_dtype))
 
 
 def _bytes_of(owner: Array) -> Array:
@@ -295,12 +321,6 @@ def from_file(
 def untyped_storage(input: Tensor) -> UntypedStorage:
     """Return the memory that the tensor is a view of, as bytes."""
     return UntypedStorage.over(input.array)
-
-
-@public("Tensor", "_typed_storage")
-def storage(input: Tensor) -> TypedStorage:
-    """Return the memory that the tensor is a view of, as elements of its dtype."""
-    return TypedStorage(wrap_storage=untyped_storage(input), dtype=input.dtype)
 
 
 @public("Tensor_")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tallow.compat import install_torch
+from tallow.compat import install_torch, registry
 from tallow.errors import ArgumentError, MissingNameError, UnsupportedError
 
 
@@ -65,6 +65,22 @@ def test_a_library_defines_ops_and_their_functions_by_device(torch: Any) -> None
     assert torch.ops.tests.added(torch.ones(1), torch.ones(1)).item() == 2
     assert torch.ops.tests.added(torch.ones(3, device="meta"), torch.ones(3, device="meta")).shape == (3,)
     assert repr(torch.ops.tests.added.default) == "<OpOverload(op='tests.added', overload='default')>"
+
+
+def test_a_kernel_serves_the_function_that_replaces_it(torch: Any) -> None:
+    from tallow.compat.torch import library  # with the stand-in, as its module of ops
+
+    original = library.get_kernel(torch.ops.aten.sin.default, "CPU")
+    with library._scoped_library("aten", "IMPL") as lib:
+        lib.impl("sin", lambda keys, x: original.call_boxed(keys, x) + 10, "CPU", with_keyset=True)
+        try:
+            assert torch.ops.aten.sin(torch.zeros(2)).tolist() == [10, 10]
+            assert library.get_kernel("aten::sin", "CPU").call_boxed(None, torch.zeros(1)).item() == 10
+        finally:
+            del registry.OPS["aten::sin"]
+    for name, key in (("aten::no_such_op", "CPU"), ("aten::sin", "Autocast")):
+        with pytest.raises(RuntimeError, match="does not exist"):
+            library.get_kernel(name, key)
 
 
 def test_names_of_ops_are_checked(torch: Any) -> None:

@@ -125,6 +125,10 @@ def test_a_profile_of_some_steps(torch: Any, tmp_path: Path) -> None:
     assert sums["aten::exp"].input_shapes == [[3]]
     assert "aten::exp" in p.key_averages().table(sort_by="self_cpu_time_total", row_limit=10)
     p.export_chrome_trace(str(tmp_path / "trace.json"))
+    p.export_stacks(str(tmp_path / "stacks"), "self_cpu_time_total")
+    stacks = dict(line.rsplit(" ", 1) for line in (tmp_path / "stacks").read_text().splitlines())
+    assert any(stack.startswith("ProfilerStep#") and ";aten::" in stack for stack in stacks), stacks
+    assert all(int(microseconds) > 0 for microseconds in stacks.values())
     trace = json.loads((tmp_path / "trace.json").read_text())
     assert sum(event["name"] == "aten::exp" for event in trace["traceEvents"]) == 2
 

@@ -49,6 +49,19 @@ def test_a_browser_downloads_weights_by_the_page(torch: Any, tmp_path: Path, mon
     assert [path.name for path in tmp_path.iterdir()] == ["a.pth"]
 
 
+def test_a_folder_lists_its_functions(torch: Any, tmp_path: Path) -> None:
+    (tmp_path / "hubconf.py").write_text(
+        "from math import sqrt\ndef net(n=2):\n    'A net.'\n    return n\n_own = len\n"
+    )
+    assert torch.hub.list(tmp_path, source="local") == ["sqrt", "net"]
+    assert torch.hub.help(tmp_path, "net", source="local") == "A net."
+    assert torch.hub.load(tmp_path, "net", 3, source="local") == 3
+    with pytest.raises(RuntimeError, match="Cannot find callable none"):
+        torch.hub.help(tmp_path, "none", source="local")
+    with pytest.raises(ValueError, match=r"hub.list: source='github'"):
+        torch.hub.list("pytorch/vision")
+
+
 def test_a_tree_is_its_leaves_and_its_structure(torch: Any) -> None:
     pytree = torch.utils._pytree
     leaves, spec = pytree.tree_flatten(tree())
@@ -126,7 +139,7 @@ def test_files_of_a_whole_model_are_read_where_its_classes_are_permitted(torch: 
         assert torch.load(path).out_proj.weight.equal(attention.out_proj.weight)
 
 
-ABSENT = ["onnx.dynamo_export", "ao.quantization.prepare", "hub.list", "onnx.symbolic_opset9.softmax"]
+ABSENT = ["onnx.dynamo_export", "ao.quantization.prepare", "onnx.symbolic_opset9.softmax"]
 
 
 @pytest.mark.parametrize("path", ABSENT)

@@ -28,9 +28,11 @@ from tallow.compat.stand_in import is_module
 from tallow.compat.symbols import cond, sym_float, sym_int, sym_ite, sym_max, sym_min, sym_not, sym_sum
 from tallow.compat.torch import _C
 from tallow.compat.torch._C import TensorType
+from tallow.compat.typed_storages import STORAGES
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentTypeError, DeviceError, MissingNameError
-from tallow.functions.storage import TypedStorage, UntypedStorage
+from tallow.functions.storage import UntypedStorage
+from tallow.functions.typed_storage import TypedStorage
 
 __file__ = tallow.__file__
 PyTorchFileReader = absent("torch.PyTorchFileReader", "torch.load(path, mmap=True) reads only what is used")
@@ -130,6 +132,8 @@ def is_warn_always_enabled() -> bool:
 def __getattr__(name: str) -> Any:
     if name.startswith("_foreach_"):
         return foreach(name)
+    if name in STORAGES:
+        return STORAGES[name]
     if not name.startswith("_") and name in vars(_C):  # as PyTorch has those of its extension module
         return vars(_C)[name]
     raise MissingNameError(f"module {__name__!r} has no attribute {name!r}")

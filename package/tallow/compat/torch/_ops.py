@@ -89,14 +89,19 @@ class _Core(_OpNamespace):
     def _find(self, name: str) -> Callable[..., Any]:
         if f"{self.name}::{name}" in OPS and OPS[f"{self.name}::{name}"].functions:
             return existing(self.name, name)
-        if name in _ALIASES:
-            return _ALIASES[name]
-        for home in (core_ops, tallow, functional, Tensor):
-            found = getattr(home, name, None)
-            if callable(found) and (home is not core_ops or found.__module__ == core_ops.__name__):
-                function: Callable[..., Any] = found
-                return function
-        return existing(self.name, name)
+        return core_function(name) or existing(self.name, name)
+
+
+def core_function(name: str) -> Callable[..., Any] | None:
+    """Return tallow's function for an op of PyTorch's core, if it has one."""
+    if name in _ALIASES:
+        return _ALIASES[name]
+    for home in (core_ops, tallow, functional, Tensor):
+        found = getattr(home, name, None)
+        if callable(found) and (home is not core_ops or found.__module__ == core_ops.__name__):
+            function: Callable[..., Any] = found
+            return function
+    return None
 
 
 def _compiled(path: str | os.PathLike[str]) -> OSError:

@@ -10,6 +10,8 @@ import runpy
 import shutil
 import sys
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -19,7 +21,6 @@ from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 import tallow
-from tallow.compat.absent import absent
 from tallow.errors import ArgumentError, DatasetError
 from tallow.hub import IN_BROWSER, in_browser
 from tallow.io.location import MapLocation
@@ -38,8 +39,6 @@ __all__ = [
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # resnet18-f37072fd.pth: the first digits of the SHA-256
 READ_DATA_CHUNK = 128 * 1024
 _HINT = "clone the repository, and pass its folder with source='local'"
-list = absent("torch.hub.list", _HINT)
-help = absent("torch.hub.help", _HINT)
 OF_DOWNLOADS = ("trust_repo", "force_reload", "verbose", "skip_validation")  # options of `load` about repositories
 _folder: str | None = None
 
@@ -100,23 +99,56 @@ def load(repo_or_dir: str | os.PathLike[str], model: str, *args: Any, source: st
     Raises: ArgumentError for another source; RuntimeError if a package of the file's `dependencies` is missing, or the
         function is.
     """
-    if source != "local":
-        raise ArgumentError(f"torch.hub.load: source={source!r} is not supported", hint=_HINT)
     for option in OF_DOWNLOADS:
         kwargs.pop(option, None)
-    folder = os.path.abspath(os.path.expanduser(os.fspath(repo_or_dir)))
-    sys.path.insert(0, folder)
-    try:
-        names = runpy.run_path(os.path.join(folder, "hubconf.py"), run_name="hubconf")
+    with _hubconf(repo_or_dir, source, "load") as names:
         missing = [name for name in names.get("dependencies", ()) if find_spec(name) is None]
         if missing:
             raise ArgumentError(f"Missing dependencies: {', '.join(missing)}")
-        entry = names.get(model)
-        if not callable(entry):
-            raise ArgumentError(f"Cannot find callable {model} in hubconf")
-        return entry(*args, **kwargs)
+        return _entry(names, model)(*args, **kwargs)
+
+
+def list(github: str | os.PathLike[str], *args: Any, source: str = "github", **kwargs: Any) -> Any:
+    """Return the names of the functions in the file hubconf.py of a folder.
+
+    Args:
+        github: the folder.
+        args, kwargs: options of downloads, which are left out.
+        source: "local", as in `load`.
+
+    Raises: ArgumentError for another source.
+    """
+    with _hubconf(github, source, "list") as names:
+        return [name for name, value in names.items() if callable(value) and not name.startswith("_")]
+
+
+def help(github: str | os.PathLike[str], model: str, *args: Any, source: str = "github", **kwargs: Any) -> str | None:
+    """Return the docstring of a function in the file hubconf.py of a folder; the arguments are those of `list`.
+
+    Raises: ArgumentError for another source; RuntimeError if there is no such function.
+    """
+    with _hubconf(github, source, "help") as names:
+        text: str | None = _entry(names, model).__doc__
+        return text
+
+
+@contextmanager
+def _hubconf(folder: str | os.PathLike[str], source: str, function: str) -> Iterator[dict[str, Any]]:
+    """Run the file hubconf.py of a folder, which is on `sys.path` until the block ends. Yields its names."""
+    if source != "local":
+        raise ArgumentError(f"torch.hub.{function}: source={source!r} is not supported", hint=_HINT)
+    path = os.path.abspath(os.path.expanduser(os.fspath(folder)))
+    sys.path.insert(0, path)
+    try:
+        yield runpy.run_path(os.path.join(path, "hubconf.py"), run_name="hubconf")
     finally:
-        sys.path.remove(folder)
+        sys.path.remove(path)
+
+
+def _entry(names: dict[str, Any], model: str) -> Any:
+    if not callable(names.get(model)):
+        raise ArgumentError(f"Cannot find callable {model} in hubconf")
+    return names[model]
 
 
 def _opened(url: str) -> BinaryIO:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from tallow.compat.absent import absent
-from tallow.compat.registry import OPS, CustomOp, keys_of, op_named, parsed
+from tallow.compat.registry import COMPOSITE, KEYS, OPS, CustomOp, keys_of, op_named, parsed
+from tallow.compat.torch._ops import core_function
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 
@@ -19,6 +21,7 @@ __all__ = [
     "define",
     "fallthrough_kernel",
     "get_ctx",
+    "get_kernel",
     "impl",
     "impl_abstract",
     "infer_schema",
@@ -207,7 +210,39 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 def _name_of(op: Any) -> str:
     if isinstance(op, CustomOpDef):
         return op._qualname
+    op = getattr(op, "_overloadpacket", op)
     return op.name if isinstance(op, CustomOp) else str(getattr(op, "_qualified_op_name", op))
+
+
+class _Kernel:
+    """A function that computes an op, as `get_kernel` found it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def call_boxed(self, keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute the op. The keys, those that functions registered `with_keyset` get, decide nothing."""
+        return self._function(*args, **kwargs)
+
+
+def get_kernel(op: Any, dispatch_key: Any) -> _Kernel:
+    """Return what computes an op now on a type of devices; later registrations do not change it.
+
+    Args:
+        op: a name such as "aten::sin", an op of `torch.ops`, or what `custom_op` returns.
+        dispatch_key: such as "CPU".
+
+    Raises: RuntimeError if the op does not exist, or has no function for the key.
+    """
+    namespace, _, name = parsed(_name_of(op)).partition("::")
+    (key,) = keys_of(getattr(dispatch_key, "name", dispatch_key))
+    functions = OPS[f"{namespace}::{name}"].functions if f"{namespace}::{name}" in OPS else {}
+    function = next((functions[k] for k in (key, *COMPOSITE) if k in functions), None)
+    if function is None and namespace == "aten" and key in KEYS.values():
+        function = core_function(name)
+    if function is None:
+        raise ArgumentError(f"get_kernel: the op {namespace}::{name} does not exist, or has no function for {key}")
+    return _Kernel(function)
 
 
 def fallthrough_kernel(*args: object) -> None:
@@ -247,8 +282,14 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = False,
     ) -> None:
-        """Register the function of an op for a dispatch key."""
+        """Register the function of an op for a dispatch key.
+
+        Args:
+            with_keyset: the function gets the keys of the call first: None, since they decide nothing here.
+            allow_override: has no effect: a later function always replaces an earlier one.
+        """
         if fn is not fallthrough_kernel:
+            fn = partial(fn, None) if with_keyset else fn
             impl(parsed(_name_of(op_name), self.ns), dispatch_key or self.dispatch_key, fn)
 
     def fallback(self, fn: Callable[..., Any], dispatch_key: str = "", *, with_keyset: bool = False) -> None:

@@ -141,6 +141,10 @@ class profile:
         """Write the events in the format of chrome://tracing."""
         self._events().export_chrome_trace(path)
 
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write the stacks of the events; see `EventList.export_stacks`."""
+        self._events().export_stacks(path, metric)
+
     @property
     def self_cpu_time_total(self) -> float:
         """The sum of the events' own times, in microseconds."""

@@ -13,6 +13,7 @@ __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel
 
 _COLUMNS = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
 _SHAPES = "Input Shapes"
+_NO_SEPARATORS = str.maketrans(" ;\t\n", "____")  # of stacks and their times, for flamegraph.pl
 
 
 class Interval(NamedTuple):
@@ -183,6 +184,26 @@ class EventList(list[Any]):
 
     def __str__(self) -> str:
         return self.table()
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write the stacks of the events, those around them first, with a time in microseconds: for flame graphs.
+
+        The stacks are of blocks and ops; the lines of Python between them are not recorded.
+
+        Raises: ArgumentError for another metric than "self_cpu_time_total" and "self_cuda_time_total".
+        """
+        if metric not in ("self_cpu_time_total", "self_cuda_time_total", "self_device_time_total"):
+            raise ArgumentError(f"export_stacks: {metric!r}", hint="such as 'self_cpu_time_total'")
+        times: dict[str, int] = {}
+        for event in self:
+            names, at = [], event
+            while at is not None:
+                names.insert(0, at.name.translate(_NO_SEPARATORS))
+                at = getattr(at, "cpu_parent", None)
+            stack = ";".join(names)
+            times[stack] = times.get(stack, 0) + int(getattr(event, metric))
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(f"{stack} {time}\n" for stack, time in times.items() if time > 0)
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events in the format of chrome://tracing and Perfetto."""

@@ -9,8 +9,9 @@ import socket
 import time
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
+from tallow.compat.absent import refusal
 from tallow.compat.torch.autograd.profiler import Recorder, flops_of, kineto_available, record_function
 from tallow.compat.torch.autograd.profiler_util import EventList, chrome_trace
 from tallow.errors import ArgumentError, GraphError
@@ -211,6 +212,36 @@ class profile:
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add a text in JSON to the trace."""
         self.metadata[key] = json.loads(value)
+
+    def preset_metadata_json(self, key: str, value: str) -> None:
+        """Add a text in JSON to the trace, before the profiler starts."""
+        self.add_metadata_json(key, value)
+
+    def get_trace_id(self) -> str | None:
+        """Return the identifier of the latest cycle; None if nothing was recorded."""
+        return None if self._recorder is None else f"{os.getpid():x}-{id(self._recorder):x}"
+
+    def set_custom_trace_id_callback(self, callback: Callable[[], str]) -> None:
+        """Let a function choose the identifier of traces."""
+        self.get_trace_id = callback  # type: ignore[method-assign]
+
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Stop, or go on, to record in the present cycle.
+
+        Args:   activities: kinds of devices; ops of every device are recorded together, so that CPU must be among them.
+        """
+        if self._recorder is None or ProfilerActivity.CPU not in set(activities) or enable is self._is_running:
+            return
+        (self._recorder.start if enable else self._recorder.stop)()
+        self._is_running = enable
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write the stacks of the latest cycle; see `EventList.export_stacks`."""
+        self.events().export_stacks(path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> NoReturn:
+        """Raise UnsupportedError: memory is not recorded."""
+        raise refusal("torch.profiler.profile.export_memory_timeline", hint="tracemalloc records NumPy's memory")
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events of the latest cycle in the format of chrome://tracing; compressed for a name in `.gz`."""

@@ -32,5 +32,5 @@ class DLDeviceType(IntEnum):
 
 
 def to_dlpack(tensor: Tensor) -> Any:
-    """Return a capsule of DLPack that shares memory with a tensor."""
+    """Return a capsule of DLPack that shares memory with a tensor; `from_dlpack` takes it once."""
     return tensor.__dlpack__()

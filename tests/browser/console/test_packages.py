@@ -121,6 +121,25 @@ def test_timm_computes_what_pytorch_computes(console: Console, packages_dir: Pat
         np.testing.assert_allclose(row, other, rtol=RTOL, atol=1e-6)
 
 
+# A ramp, whose means are the coordinates of the middles of bins; half a pixel less, as pixels are centred.
+FILES_AND_OPS = """
+import torch
+from timm.data import ImageNetInfo
+from torchvision import ops
+
+ramp = torch.arange(16.0).expand(1, 1, 16, 16)
+boxes = torch.tensor([[0.0, 0.0, 8.0, 8.0], [1.0, 1.0, 8.0, 8.0], [2.0, 2.0, 10.0, 10.0]])
+kept = ops.nms(boxes, torch.tensor([0.9, 0.8, 0.7]), 0.5)
+row = ops.roi_align(ramp, [boxes[2:]], (4, 4), aligned=True)[0, 0, 1]
+print([kept.tolist(), row.tolist(), ImageNetInfo().index_to_description(7)])
+"""
+
+
+def test_data_files_of_timm_and_ops_of_torchvision(console: Console) -> None:
+    cell = console.run(FILES_AND_OPS)
+    assert cell.strip().splitlines()[-1] == "[[0, 2], [2.5, 4.5, 6.5, 8.5], 'cock']", cell
+
+
 WEIGHTS = """
 import sys, torch
 library = torch.library.Library("torchvision", "DEF")

@@ -64,6 +64,7 @@ CLAIMS = {
     "data": Claim("data"),
     "decoding": Claim("decoding"),
     "embeddings": Claim("embeddings"),
+    "fourier": Claim("fourier"),
     "generate": Claim("generate"),
     "images": Claim("images"),
     "import": Claim("imports"),

@@ -11,11 +11,14 @@ import argparse
 import sys
 from collections import defaultdict
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "docs" / "models.md"
-sys.path[:0] = [str(ROOT / "package")]
+sys.path[:0] = [str(ROOT / "package"), str(ROOT)]
+
+from tests.compat.by_transformers import KINDS  # noqa: E402
 
 from tallow import models  # noqa: E402 - the path above comes first
 from tallow.models.architectures import ARCHITECTURES, MODEL_TYPES, PREFIXES  # noqa: E402
@@ -38,9 +41,23 @@ matrices. "fused" means that a token is decoded by one kernel call for each laye
 the conditions, and `model.explain()` tells for a model. `tallow serve` has language models for texts, encoders for
 embeddings and labels, and Whisper.
 
-What has no file here may run by the installed `transformers` on tallow in the place of PyTorch: see
-[Packages](ecosystem.md). `tallow info OWNER/NAME` tells before a download whether a repository loads, its size and its
-memory.
+What has no file here may run [by transformers](#by-transformers). `tallow info OWNER/NAME` tells before a
+download whether a repository loads, its size and its memory.
+
+"""
+BY_TRANSFORMERS = """
+
+## By transformers
+
+The installed package `transformers` runs architectures that are not in this table, with tallow in the place of PyTorch,
+natively and in a tab:
+
+- `AutoModel.from_pretrained(name, via="transformers")` returns its model,
+- `tl.pipeline(task, name, via="transformers")` its pipeline,
+- `tallow generate` and `tallow fill-mask` take `--via transformers`.
+
+They are as fast as their Python, without fused blocks and quantised matrices, and `import torch` gives tallow from then
+on. A test compares small models of these architectures with PyTorch, by `model_type`:
 
 """
 WRITES, FROM_INPUT = "writes", "writes from an input"
@@ -82,7 +99,8 @@ def page() -> str:
         files = ", ".join(f"`{each}`" for each in sorted(set().union(*(formats[name] for name in ours))))
         main: Any = getattr(models, ARCHITECTURES[MODEL_TYPES[kind]])
         lines.append(f"| `{kind}` | {tasks} | {files} | {_decoding(main)} | {_served(main, tasks)} |")
-    return HEAD + "\n".join(lines) + "\n"
+    tried = fill(", ".join(f"`{kind}`" for kind in sorted(KINDS)), 120, break_on_hyphens=False)
+    return HEAD + "\n".join(lines) + BY_TRANSFORMERS + tried + "\n"
 
 
 def _family(name: str, prefix: str) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 
+from tallow.cli import via
 from tallow.cli.device import add_device_option
 from tallow.cli.language_model import positive_int
 from tallow.cli.quant import add_quant_option
 from tallow.cli.terminal import prompt_from_stdin
+from tallow.cli.via import add_via_option
 from tallow.core.creation import tensor
 from tallow.errors import ArgumentError, escaped_line
 from tallow.hub import local_folder
@@ -46,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help="number of predictions per mask (default: %(default)s)",
     )
+    add_via_option(parser)
     add_quant_option(parser)
     add_device_option(parser)
 
@@ -55,6 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises:  TallowError, OSError
     """
+    if arguments.via is not None:
+        return _by_package(arguments)
     folder = local_folder(arguments.model)
     kind = SAME_HEAD.get(checkpoint_class := model_class(folder), checkpoint_class)
     model = kind.from_pretrained(folder, device=arguments.device, quant=arguments.quant)
@@ -89,4 +94,20 @@ def run(arguments: argparse.Namespace) -> int:
         for probability, token in zip(probabilities, tokens, strict=True):
             word = tokenizer.decode([token], skip_special_tokens=False).strip()
             print(f"{probability:7.2%}  {escaped_line(word)}")
+    return 0
+
+
+def _by_package(arguments: argparse.Namespace) -> int:
+    """Print the words of a model that the installed package `transformers` runs."""
+    transformers, model, tokenizer = via.load(arguments, ("text", "top_k"))
+    text = (prompt_from_stdin() if arguments.text is None else arguments.text).replace(
+        MASK, tokenizer.mask_token or MASK
+    )
+    fill = transformers.pipeline("fill-mask", model=model, tokenizer=tokenizer, device=arguments.device)
+    found = fill(text, top_k=arguments.top_k)
+    for index, words in enumerate(found if found and isinstance(found[0], list) else [found]):
+        if index:
+            print()
+        for word in words:
+            print(f"{word['score']:7.2%}  {escaped_line(word['token_str'].strip())}")
     return 0

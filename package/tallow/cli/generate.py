@@ -17,6 +17,7 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from tallow.cli import via
 from tallow.cli.adapter import add_adapter_option, use_adapter
 from tallow.cli.constraint import add_constraint_options, constraint
 from tallow.cli.language_model import (
@@ -31,6 +32,7 @@ from tallow.cli.language_model import (
     sampler,
 )
 from tallow.cli.terminal import print_text, prompt_from_stdin, report
+from tallow.cli.via import add_via_option
 from tallow.errors import ArgumentError
 from tallow.generation import Sampler, generate, timed
 from tallow.io.gguf import is_gguf
@@ -38,6 +40,7 @@ from tallow.models.built_in import stories
 from tallow.models.causal_lm import CACHE_DTYPES, CausalLM
 from tallow.models.decoders.llama import Llama
 from tallow.models.seq2seq.model import Seq2SeqLM
+from tallow.random import manual_seed
 from tallow.text.llama2c import Llama2cTokenizer
 from tallow.text.tokenizer import Tokenizer
 
@@ -68,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_loading_options(model)
     add_cache_option(model)
+    add_via_option(model)
     text = parser.add_argument_group("text")
     prompt = text.add_mutually_exclusive_group()
     prompt.add_argument(
@@ -91,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises:  TallowError, OSError for invalid input; KeyboardInterrupt, after the summary is printed
     """
+    if arguments.via is not None:
+        return _by_package(arguments)
     started = time.perf_counter()
     form = constraint(arguments)
     if arguments.adapter is not None and arguments.model is None:
@@ -104,6 +110,29 @@ def run(arguments: argparse.Namespace) -> int:
         _rewrite(arguments, model, text, form, started)
     else:
         _continue(arguments, model, text, form, started)
+    return 0
+
+
+def _by_package(arguments: argparse.Namespace) -> int:
+    """Print the text of a model that the installed package `transformers` runs."""
+    if arguments.model is None:
+        raise ArgumentError("--via without --model", hint="pass the model")
+    names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+    transformers, model, tokenizer = via.load(arguments, ("text", "prompt", "steps", "seed", *names))
+    text = arguments.prompt if arguments.text is None else arguments.text
+    inputs = tokenizer(prompt_from_stdin() if text is None else text, return_tensors="pt").to(model.device)
+    given = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    options = ({} if model.generation_config.do_sample else arguments.sampling) | given
+    if options.get("temperature") == 0:
+        options = {name: value for name, value in options.items() if name == "repetition_penalty"} | {
+            "do_sample": False
+        }
+    elif options:
+        options["do_sample"] = True
+    if arguments.seed is not None:
+        manual_seed(arguments.seed)
+    streamer = transformers.TextStreamer(tokenizer, skip_special_tokens=True)
+    model.generate(**inputs, **options, max_length=arguments.steps or STEPS, streamer=streamer)
     return 0
 
 

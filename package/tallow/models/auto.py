@@ -8,6 +8,7 @@ from typing import Any
 from tallow import models
 from tallow.errors import CheckpointError
 from tallow.hub import local_model
+from tallow.lazy_names import import_name
 from tallow.models import loading
 from tallow.models.architectures import BY_LETTERS, MODEL_TYPES
 from tallow.models.config import CONFIG, read_entries
@@ -27,7 +28,7 @@ class AutoModel(loading.FromPretrained):
 
     @classmethod
     def from_pretrained(  # type: ignore[override]  # of the class that its config names, not of this one
-        cls, name: str | Path, *args: Any, gguf_file: str | None = None, **options: Any
+        cls, name: str | Path, *args: Any, gguf_file: str | None = None, via: str | None = None, **options: Any
     ) -> PretrainedModel:
         """Load a local Hugging Face folder, a Hub repository, or a GGUF file, as the model its config names.
 
@@ -37,9 +38,15 @@ class AutoModel(loading.FromPretrained):
                 that stay as in the file if they are quantised or in half precision, for inference; with `quant`,
                 matrices that are quantised already stay as they are; it has no `config.json`, as `strict` needs.
             gguf_file: a GGUF file in the folder or repository, as in transformers.
+            via: "transformers" loads the class that the installed package `transformers` has for the config, with
+                tallow in the place of PyTorch: an architecture that tallow has no file for. It takes `dtype`,
+                `device`, `revision` and `token`. None means tallow's own class.
 
         Raises:  CheckpointError for an architecture that tallow does not have, and as the model's own
         """
+        if via is not None:
+            loaded_by_it: Any = import_name("tallow.compat.via:load_model")(name, via, *args, **options)
+            return loaded_by_it
         if gguf_file is not None:
             name = Path(name) / gguf_file if Path(name).is_dir() else f"{name}:{gguf_file}"
         loaded: Any = super().from_pretrained(name, *args, **options)
@@ -66,5 +73,7 @@ def model_class(folder: str | Path) -> type[PretrainedModel]:
     named = repr(entries["model_type"]) if "model_type" in entries else "a model without model_type"
     kind = ", ".join(map(str, architectures)) or named
     raise CheckpointError(
-        f"{path}: tallow does not support {kind:.200}", hint=f"supported model types: {', '.join(MODEL_TYPES)}"
+        f"{path}: tallow does not support {kind:.200}",
+        hint='the installed package transformers may run it: AutoModel.from_pretrained(name, via="transformers"), '
+        f'tl.pipeline(task, name, via="transformers"), --via transformers; or take one of {", ".join(MODEL_TYPES)}',
     )

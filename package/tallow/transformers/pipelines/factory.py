@@ -39,6 +39,7 @@ def pipeline(
     trust_remote_code: bool | None = None,
     model_kwargs: dict[str, Any] | None = None,
     pipeline_class: Any = None,
+    via: str | None = None,
     **kwargs: Any,
 ) -> Any:
     """Return a pipeline: a function from texts, pictures or sounds to results.
@@ -56,6 +57,8 @@ def pipeline(
         device_map, dtype, model_kwargs: arguments of the model's `from_pretrained`.
         trust_remote_code: as in `from_pretrained`: code of repositories never runs here.
         pipeline_class: a class of one's own, instead of the task's.
+        via: "transformers" returns the pipeline of the installed package `transformers`, with tallow in the place of
+            PyTorch, for a model or a task that tallow has not; all other arguments are passed on.
         kwargs: arguments of the pipeline; see the class of the task in `tallow.transformers.pipelines`.
 
     Raises:  ArgumentError without a task and a model, and for a task that no model of the package fits;
@@ -68,6 +71,10 @@ def pipeline(
         >>> write("Once upon a", max_new_tokens=1, do_sample=False)
         [{'generated_text': 'Once upon a time'}]
     """
+    if via is not None:
+        given = {name: value for name, value in locals().items() if name not in ("via", "kwargs", "use_fast", "dtype")}
+        given |= {} if dtype == "auto" else {"dtype": dtype}
+        return import_name("tallow.compat.via:load_pipeline")(via, **given, **kwargs)
     check(task, model, tokenizer, feature_extractor, video_processor)
     kwargs = effective("pipeline", {**kwargs, "use_fast": use_fast}, NEUTRAL)
     options = dict(model_kwargs or {})

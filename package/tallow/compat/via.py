@@ -1,0 +1,69 @@
+"""Models and pipelines of the installed package `transformers`, computed by tallow in the place of PyTorch.
+
+They run architectures that tallow has no file for: as slow as their Python, in floats, and with all of their names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tallow.compat.stand_in import install_torch
+from tallow.errors import ArgumentError, MissingPackageError
+from tallow.hub import local_folder
+from tallow.models.config import CONFIG, read_entries
+
+PACKAGE = "transformers"
+
+
+def installed(via: str) -> Any:
+    """Return the installed package `transformers`. From then on, `import torch` gives tallow in this process.
+
+    Args:    via: its name
+    Raises:  ArgumentError for another name; MissingPackageError if it is not installed; GraphError if PyTorch is
+             imported already
+    """
+    if via != PACKAGE:
+        raise ArgumentError(f"via={via!r:.80}", hint=f"the one package that models run by is {PACKAGE!r}")
+    if find_spec(PACKAGE) is None:
+        raise MissingPackageError(f"via={via!r} needs the package {PACKAGE}", hint=f"pip install {PACKAGE}")
+    install_torch()
+    return importlib.import_module(PACKAGE)
+
+
+def load_model(
+    name: str | Path, via: str, dtype: Any = None, device: Any = None, *, revision: Any = None, token: Any = None
+) -> Any:
+    """Load a folder or a repository of the Hub as the class of `transformers` that its config names.
+
+    Args:
+        name, dtype, device, revision, token: as `AutoModel.from_pretrained`.
+        via: "transformers".
+
+    Returns: a model of `transformers`, which is a Module of tallow, in evaluation mode
+    Raises:  as `installed`, `local_folder`, and the `from_pretrained` of `transformers`
+    """
+    transformers = installed(via)
+    folder = local_folder(name, revision=revision, token=token)
+    architectures = read_entries(folder / CONFIG).get("architectures")
+    names = architectures if isinstance(architectures, list) else []
+    known = (getattr(transformers, each, None) for each in names if isinstance(each, str) and each.isidentifier())
+    kind = next((each for each in known if each is not None), transformers.AutoModel)
+    model = kind.from_pretrained(str(folder), **({} if dtype is None else {"dtype": dtype}))
+    return model.eval() if device is None else model.eval().to(device)
+
+
+def load_pipeline(via: str, **options: Any) -> Any:
+    """Return a pipeline of `transformers`.
+
+    Args:
+        via: "transformers".
+        options: its arguments
+
+    Raises:  as `installed`, and as `transformers.pipeline`
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    given.setdefault("device", "cpu")
+    return installed(via).pipeline(**given)

@@ -481,3 +481,25 @@ def test_multi_vectors_of_bge_m3(folders: Folders) -> None:
         with torch.no_grad():
             hidden = model(**tokenizer(text, return_tensors="pt", truncation=True)).last_hidden_state[0, 1:]
         near(array, torch.nn.functional.normalize(linear(hidden), dim=-1).detach().numpy())
+
+
+def test_weights_of_tokens_of_bge_m3(folders: Folders) -> None:
+    """FlagEmbedding takes the greatest weight of each token of a text that is not special."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    path = folders("XLMRobertaModel", initializer_range=0.3)
+    torch.manual_seed(2)
+    linear = torch.nn.Linear(32, 1)
+    torch.save(linear.state_dict(), Path(path) / "sparse_linear.pt")
+    tokenizer, model = AutoTokenizer.from_pretrained(path), AutoModel.from_pretrained(path).eval()
+    found = tl.models.SparseEncoder.from_pretrained(path).encode(TEXTS, batch_size=3)
+    special = tokenizer.convert_tokens_to_ids(["<s>", "</s>", "<pad>", "<unk>"])
+    for text, array in zip(TEXTS, found, strict=True):
+        inputs = tokenizer(text, return_tensors="pt", truncation=True)
+        with torch.no_grad():
+            weights = torch.relu(linear(model(**inputs).last_hidden_state))[0, :, 0].tolist()
+        expected = np.zeros(len(array), np.float32)
+        for token, weight in zip(inputs["input_ids"][0].tolist(), weights, strict=True):
+            expected[token] = max(expected[token], 0 if token in special else weight)
+        near(array, expected)

@@ -4,9 +4,11 @@ most of them 0.
 The weight of a token is the maximum over the positions of the text of log(1 + relu(logit)), or what a folder of
 sentence-transformers says: the sum, or the logarithm of 1 plus that once more.
 
+A folder of BGE-M3 has an encoder with a linear layer instead: a token weighs as much as the layer says of its vector.
+
 Letters: B texts of a batch, N texts, T positions, V vocabulary.
 
-Source:  Formal et al. 2021, arXiv:2109.10086, equation 2
+Source:  Formal et al. 2021, arXiv:2109.10086, equation 2; Chen et al. 2024, arXiv:2402.03216, section 3.2
 """
 
 from __future__ import annotations
@@ -15,22 +17,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
+from tallow import devices
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, CheckpointError
+from tallow.models import loading
 from tallow.models.config import CONFIG, read_entries
-from tallow.models.encoders.bert import BertForMaskedLM
+from tallow.models.encoders.bert import BertForMaskedLM, BertModel
 from tallow.models.encoders.distilbert import DistilBertForMaskedLM
 from tallow.models.encoders.headed_encoder import HeadedEncoder
 from tallow.models.encoders.modernbert import ModernBertForMaskedLM
-from tallow.models.encoders.sentence_folder import modules_of
-from tallow.models.text_batches import Vectors
+from tallow.models.encoders.multi_vector_folder import read_linear
+from tallow.models.encoders.sentence_folder import modules_of, text_config, transformer_class
+from tallow.models.text_batches import Vectors, length_limit
 from tallow.nn import functional as F
+from tallow.nn.linear import Linear
 from tallow.tape.modes import no_grad
 from tallow.text.tokenizer import Batch, Tokenizer
 
 # Kinds of modules.
 POOLING = "SpladePooling"
 MODELS = ("MLMTransformer", "Transformer")
+# Of BGE-M3: the head, and the tokens that weigh nothing.
+WEIGHTS, UNWEIGHED = "sparse_linear.pt", ("<s>", "</s>", "<pad>", "<unk>")
 SETTINGS = {"pooling_strategy": ("max", "sum"), "activation_function": ("relu", "log1p_relu")}
 
 
@@ -68,6 +78,18 @@ class SparseEncoder(HeadedEncoder):
         super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase)
         self.pooling_strategy = one_of("pooling_strategy", pooling_strategy)
         self.activation_function = one_of("activation_function", activation_function)
+
+    @classmethod
+    def read_path(cls, path: Path, dtype: Any, device: Any, quant: str | None, strict: bool) -> Any:
+        if not (path / WEIGHTS).exists():
+            return super().read_path(path, dtype, device, quant, strict)
+        kind, head = transformer_class(path), read_linear(path / WEIGHTS)
+        unused: dict[str, Any] = {"add_pooling_layer": False} if issubclass(kind, BertModel) else {}
+        model = loading.read(kind, path, dtype, device, quant, strict, **unused)
+        tokenizer = Tokenizer.from_pretrained(path)
+        _, texts = text_config(path)
+        limit = length_limit(texts.get("max_seq_length"), tokenizer, getattr(model, "context_length", None))
+        return LexicalEncoder(tokenizer, model, head.to(devices.chosen(device)).float(), max_length=limit)
 
     @classmethod
     def options_of(cls, folder: Path) -> dict[str, Any]:
@@ -108,6 +130,42 @@ class SparseEncoder(HeadedEncoder):
         if self.activation_function == "log1p_relu":
             weights_BTV = weights_BTV.log1p()
         return weights_BTV.max(1)[0] if self.pooling_strategy == "max" else weights_BTV.sum(1)
+
+
+class LexicalEncoder(SparseEncoder):
+    """Maps texts to weights of their own tokens: relu(head(vector)), of which the greatest counts for a token that a
+    text has more than once. Special tokens weigh nothing. Loads folders of BGE-M3, by `SparseEncoder.from_pretrained`.
+
+    Args:
+        model: an encoder without a head.
+        head: a linear layer from the vector of a token to its weight.
+        max_length, lowercase: as SparseEncoder.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        model: Any,
+        head: Linear,
+        *,
+        max_length: int | None = None,
+        lowercase: bool = False,
+    ) -> None:
+        super().__init__(tokenizer, model, max_length=max_length, lowercase=lowercase)
+        self.head = head
+        ids = (tokenizer.token_to_id(word) for word in UNWEIGHED)
+        self.skipped = [token for token in ids if token is not None]
+
+    def weigh(self, batch: Batch) -> Vectors:
+        hidden, mask_BT = self.run(batch)
+        x_BTD: Any = hidden if isinstance(hidden, Tensor) else hidden.last_hidden_state
+        with no_grad():
+            weights_BT = (F.relu(self.head(x_BTD.float())).squeeze(-1) * mask_BT).cpu().numpy()
+        found = np.zeros((len(weights_BT), self.vocab_size), np.float32)
+        rows = np.arange(len(found))[:, None]
+        np.maximum.at(found, (rows, np.asarray(batch.input_ids)), weights_BT)
+        found[:, self.skipped] = 0
+        return found
 
 
 def one_of(name: str, value: Any) -> str:

@@ -30,7 +30,7 @@ def is_exported(name: str) -> bool:
 
 
 # The steps of a recurrence depend on the text.
-REFUSED = ("Mamba", "Mamba2", "Qwen3Next", "Qwen3_5", "Qwen3_5Moe")
+REFUSED = ("FalconH1", "Jamba", "Mamba", "Mamba2", "Qwen3Next", "Qwen3_5", "Qwen3_5Moe", "RWKV7")
 # The length of a sound depends on the text; and a model whose parts are those of CLIP's and BART's.
 ELSEWHERE = ("VitsModel", "BlipForConditionalGeneration")
 # One model of each family, and all heads of some.

@@ -30,7 +30,7 @@ TEXTS = 24  # outputs per text have only a few elements each
 LANGUAGE_MODELS = (
     *("gpt2", "llama", "mistral, sliding", "qwen2, sliding", "qwen3", "gemma", "gemma2", "gemma3"),
     *("phi3, a part of each head", "falcon 7b", "falcon 40b", "falcon rw"),
-    *("lfm2", "qwen3.5", "mamba", "mamba2"),
+    *("lfm2", "qwen3.5", "mamba", "mamba2", "falcon-h1", "jamba"),
     *("bart", "marian"),
 )
 VARIANTS = (
@@ -56,6 +56,7 @@ ELSEWHERE = {
     *(family + head for family, heads in models.PAIR_HEADS.items() for head in heads),
     *("MT5EncoderModel", "UMT5EncoderModel", "WhisperForAudioClassification"),
     *(family + head for family, heads in models.SPEECH_HEADS.items() for head in heads),
+    *("RWKV7Model", "RWKV7ForCausalLM"),  # which transformers does not have
     *("VitsModel", "BartForCausalLM"),
     *("DetrModel", "DetrForObjectDetection", "ResNetModel", "ResNetForImageClassification"),
     *("BlipForConditionalGeneration", "BlipForQuestionAnswering", "DepthAnythingForDepthEstimation"),

@@ -9,13 +9,16 @@ import numpy as np
 
 import tallow as tl
 from tallow.models.decoders.falcon import Falcon, FalconConfig
+from tallow.models.decoders.falcon_h1 import FalconH1, FalconH1Config
 from tallow.models.decoders.gpt2 import GPT2, GPT2Config
+from tallow.models.decoders.jamba import Jamba, JambaConfig
 from tallow.models.decoders.lfm2 import Lfm2, Lfm2Config
 from tallow.models.decoders.llama import Llama, LlamaConfig
 from tallow.models.decoders.mamba import Mamba, MambaConfig
 from tallow.models.decoders.mamba2 import Mamba2, Mamba2Config
 from tallow.models.decoders.mistral import Mistral, MistralConfig
 from tallow.models.decoders.qwen3_5 import Qwen3_5, Qwen3_5Config
+from tallow.models.decoders.rwkv7 import RWKV7, RWKV7Config
 
 VOCAB = 29
 CONTEXT = 200
@@ -51,6 +54,17 @@ def make(kind: str) -> Any:
         sizes = LLAMA | {"num_hidden_layers": 3, "linear_num_key_heads": 2, "linear_num_value_heads": 4}
         sizes |= {"linear_key_head_dim": 8, "linear_value_head_dim": 6, "rms_norm_eps": 1e-3, "head_dim": 8}
         return Qwen3_5(Qwen3_5Config(**sizes, layer_types=layers)).eval()
+    if kind == "falcon-h1":
+        sizes = LLAMA | {"mamba_d_state": 5, "mamba_d_ssm": 36, "mamba_n_heads": 6, "mamba_n_groups": 2}
+        return FalconH1(FalconH1Config(**sizes, mamba_conv_bias=True, ssm_multipliers=(1.2, 0.9, 0.7, 1.1, 0.8))).eval()
+    if kind == "jamba":
+        sizes = LLAMA | {"num_hidden_layers": 3, "mamba_d_state": 5, "mamba_dt_rank": 3, "num_experts": 3}
+        sizes |= {"rms_norm_eps": 0.1, "initializer_range": 0.2}
+        return Jamba(JambaConfig(**sizes, attn_layer_period=3, attn_layer_offset=1)).eval()
+    if kind == "rwkv7":
+        sizes = {"vocab_size": VOCAB, "hidden_size": 24, "intermediate_size": 20, "num_hidden_layers": 2}
+        sizes |= {"head_dim": 6, "decay_low_rank_dim": 5, "gate_low_rank_dim": 7, "v_low_rank_dim": 3}
+        return RWKV7(RWKV7Config(**sizes, initializer_range=0.3)).eval()
     states = {"vocab_size": VOCAB, "hidden_size": 24, "num_hidden_layers": 2, "initializer_range": 0.3}
     if kind == "mamba":
         return Mamba(MambaConfig(**states, state_size=5, time_step_rank=3, use_bias=True)).eval()
@@ -61,7 +75,7 @@ def make(kind: str) -> Any:
 
 
 ATTENTION = ("llama", "mistral", "gpt2", "rotary falcon", "alibi")
-STATES = ("lfm2", "qwen3.5", "mamba", "mamba2")
+STATES = ("lfm2", "qwen3.5", "mamba", "mamba2", "falcon-h1", "jamba", "rwkv7")
 KINDS = ATTENTION + STATES
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from support.gguf_files import converted, finish, with_experts
+from support.gguf_files import add_states, converted, finish, with_experts
+from support.gguf_models import DELTA
 
 PLAIN = {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}}
 HALF = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}}
@@ -35,6 +36,21 @@ LATENTS = {
     "num_experts_per_tok": 3,
     "moe_intermediate_size": 32,
     "first_k_dense_replace": 1,
+}
+FALCON_H1 = {
+    "head_dim": 16,
+    "mamba_d_state": 8,
+    "mamba_d_ssm": 96,
+    "mamba_n_heads": 4,
+    "embedding_multiplier": 3.0,
+    "lm_head_multiplier": 0.5,
+    "key_multiplier": 0.6,
+    "attention_in_multiplier": 0.7,
+    "attention_out_multiplier": 0.8,
+    "ssm_in_multiplier": 1.2,
+    "ssm_out_multiplier": 0.9,
+    "mlp_multipliers": [0.7, 1.3],
+    "ssm_multipliers": [1.1, 0.9, 1.2, 0.8, 1.3],
 }
 # By name for a test: the architecture of the file, the class in transformers, and changes of SIZES.
 DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -66,6 +82,13 @@ DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
         | {"head_dim": 16, "global_head_dim": 32, "sliding_window": 4, "hidden_size_per_layer_input": 0},
     ),
     "glm 4": ("glm4", "Glm4ForCausalLM", HALF | {"head_dim": 16}),
+    "falcon-h1": ("falcon-h1", "FalconH1ForCausalLM", PLAIN | FALCON_H1),
+    "falcon-h1, norms": (
+        "falcon-h1",
+        "FalconH1ForCausalLM",
+        PLAIN | FALCON_H1 | {"mamba_rms_norm": True, "mamba_norm_before_gate": False, "mamba_n_groups": 2},
+    ),
+    "jamba": ("jamba", "JambaForCausalLM", {"attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 4}),
     "gpt-oss": (
         "gpt-oss",
         "GptOssForCausalLM",
@@ -84,6 +107,13 @@ DECODERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "olmo2": ("olmo2", "Olmo2ForCausalLM", PLAIN),
     "olmo3": ("olmo2", "Olmo3ForCausalLM", {"sliding_window": 4, "num_hidden_layers": 4}),
     "phi": ("phi2", "PhiForCausalLM", HALF | {"num_key_value_heads": 4, "intermediate_size": 256}),
+    "qwen3 next": (
+        "qwen3next",
+        "Qwen3NextForCausalLM",
+        DELTA
+        | {"num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 32}
+        | {"shared_expert_intermediate_size": 64, "norm_topk_prob": True},
+    ),
     "seed oss": ("seed_oss", "SeedOssForCausalLM", PLAIN | {"head_dim": 32}),
     "smollm3": ("smollm3", "SmolLM3ForCausalLM", PLAIN | {"num_hidden_layers": 4}),
     "stablelm": ("stablelm", "StableLmForCausalLM", HALF | {"use_qkv_bias": True}),
@@ -104,12 +134,52 @@ def write_decoder(model: Any, architecture: str, path: Path, kind: Any = None) -
     for name, tensor in tensors_of(model, architecture).items():
         if name == "lm_head.weight" and model.config.tie_word_embeddings:
             continue
-        theirs = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        theirs = name if name.startswith("blk.") else names.get_name(name, try_suffixes=(".weight", ".bias"))
         assert theirs is not None, name
         if kind is not None and tensor.ndim > 1 and not name.endswith(".bias"):
             writer.add_tensor(theirs, gguf.quants.quantize(tensor, kind), raw_dtype=kind)
         else:
             writer.add_tensor(theirs, tensor)
+    finish(writer)
+
+
+def write_rwkv7(model: Any, path: Path) -> None:
+    """Write an RWKV-7 of tallow.
+
+    Source:  llama.cpp's `conversion/rwkv.py`
+    """
+    import gguf
+
+    config = model.config
+    writer = gguf.GGUFWriter(path, "rwkv7")
+    writer.add_context_length(2**20)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_layer_norm_eps(config.norm_eps)
+    writer.add_wkv_head_size(config.head_dim)
+    writer.add_decay_lora_rank(config.decay_low_rank_dim)
+    writer.add_iclr_lora_rank(config.a_low_rank_dim)
+    writer.add_value_residual_mix_lora_rank(config.v_low_rank_dim)
+    writer.add_gate_lora_rank(config.gate_low_rank_dim)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(0)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.RWKV7, config.num_hidden_layers)
+    parts = {"_lora.lora.0.weight": "1.weight", "_lora.lora.2.weight": "2.weight", "_lora.lora.2.bias": "0.weight"}
+    parts |= {"ffn_norm": "ln2", "attn_norm": "ln1", "g_norm": "ln_x", "ffn": "feed_forward", "attn": "attention"}
+    state = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+    for layer in range(config.num_hidden_layers):
+        shares = [state.pop(f"model.layers.{layer}.attn.x_{mix}") for mix in "rwkvag"]
+        writer.add_tensor(f"blk.{layer}.time_mix_lerp_fused.weight", np.stack(shares).reshape(6, 1, 1, -1))
+    for name, array in state.items():
+        for ours, theirs in parts.items():
+            name = name.replace(ours, theirs)
+        found = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert found is not None, name
+        found += "" if found.endswith((".weight", ".bias")) else ".weight"
+        array = array.reshape(-1) if found.endswith("r_k.weight") else array
+        writer.add_tensor(found, array)
+        if "blk.0.time_mix_a" in found:  # layer 0 has no values of its own
+            writer.add_tensor(found.replace("time_mix_a", "time_mix_v"), array)
     finish(writer)
 
 
@@ -140,10 +210,63 @@ def tensors_of(model: Any, architecture: str) -> dict[str, Any]:
             keys, values = heads[:, : config.qk_nope_head_dim], heads[:, config.qk_nope_head_dim :]
             tensors[name.replace("kv_b", "k_b")] = np.ascontiguousarray(keys.swapaxes(1, 2))
             tensors[name.replace("kv_b", "v_b")] = np.ascontiguousarray(values)
+        elif architecture == "qwen3next":
+            tensors |= _of_qwen3_next(config, name, array)
+        elif ".mamba." in name or architecture == "falcon-h1":
+            named = name.replace(".dt_bias", ".dt_proj.bias")
+            tensors[named] = _with_factors(config, name, array) if architecture == "falcon-h1" else _scan(name, array)
         else:
             end = ".weight" if name.endswith((".sinks", "layer_scalar")) else ""
             tensors[name + end] = converted(model, name, array)
     return tensors
+
+
+def _of_qwen3_next(config: Any, name: str, array: Any) -> dict[str, Any]:
+    """Return the tensors of a file for one of a Qwen3-Next."""
+    if name.endswith("in_proj_qkvz.weight"):
+        layer, groups = name.split(".")[2], config.linear_num_key_heads
+        keys, each = config.linear_key_head_dim, config.linear_num_value_heads // groups * config.linear_value_head_dim
+        rows = array.reshape(groups, -1, config.hidden_size)
+        parts = np.split(rows, np.cumsum([keys, keys, each]), axis=1)
+        *qkv, gate = (part.reshape(-1, config.hidden_size) for part in parts)
+        return {f"blk.{layer}.attn_qkv.weight": np.concatenate(qkv), f"blk.{layer}.attn_gate.weight": gate}
+    if name.endswith("norm.weight") and ".linear_attn." not in name:
+        array = array + 1
+    return {name.replace(".dt_bias", ".dt_proj.bias"): _scan(name, array)}
+
+
+def _scan(name: str, array: Any) -> Any:
+    """Return an array of a Mamba as files have it."""
+    if name.endswith(".A_log"):
+        return -np.exp(array)
+    return array.squeeze(1) if name.endswith("conv1d.weight") else array
+
+
+def _with_factors(config: Any, name: str, array: Any) -> Any:
+    """Return an array of a Falcon-H1 with the config's factors, as files have it."""
+    gate, output = config.mlp_multipliers
+    inner = config.attention_in_multiplier
+    factors = {
+        "feed_forward.gate_proj.weight": gate,
+        "feed_forward.down_proj.weight": output,
+        "self_attn.q_proj.weight": inner,
+        "self_attn.k_proj.weight": inner * config.key_multiplier,
+        "self_attn.v_proj.weight": inner,
+        "self_attn.o_proj.weight": config.attention_out_multiplier,
+        "mamba.out_proj.weight": config.ssm_out_multiplier,
+        "lm_head.weight": config.lm_head_multiplier,
+        "embed_tokens.weight": config.embedding_multiplier,
+    }
+    if name.endswith("mamba.in_proj.weight"):
+        keys = config.mamba_n_groups * config.mamba_d_state
+        sizes = [config.mamba_d_ssm, config.mamba_d_ssm, keys, keys, config.mamba_n_heads]
+        factor = np.repeat(np.float32(config.ssm_multipliers), sizes)[:, None] * config.ssm_in_multiplier
+    else:
+        factor = next((value for end, value in factors.items() if name.endswith(end)), 1.0)
+    array = _scan(name, array) * np.float32(factor)
+    if name.endswith((".A_log", ".D")):
+        return array[:, None]
+    return array.reshape(config.mamba_n_groups, -1) if name.endswith("mamba.norm.weight") else array
 
 
 def add_sizes(writer: Any, model: Any, architecture: str) -> None:
@@ -151,7 +274,8 @@ def add_sizes(writer: Any, model: Any, architecture: str) -> None:
     import gguf
 
     config = model.config
-    rope = config.rope_parameters.get("full_attention", config.rope_parameters)
+    rope = getattr(config, "rope_parameters", None) or {"rope_type": "default"}
+    rope = rope.get("full_attention", rope)
     # Gemma 4's layers have two widths, and DeepSeek's heads have others for keys and values.
     own = None if architecture in ("gemma4", "deepseek2") else getattr(config, "head_dim", None)
     head = own or config.hidden_size // config.num_attention_heads
@@ -161,9 +285,12 @@ def add_sizes(writer: Any, model: Any, architecture: str) -> None:
     if architecture != "gemma4":
         writer.add_feed_forward_length(config.intermediate_size)
         kv_heads = getattr(config, "num_key_value_heads", config.num_attention_heads)
+        if architecture == "jamba":
+            kv_heads = [kv_heads if kind == "attention" else 0 for kind in config.layers_block_type]
         writer.add_head_count_kv(1 if architecture == "deepseek2" else kv_heads)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_rope_freq_base(rope["rope_theta"])
+    if "rope_theta" in rope:
+        writer.add_rope_freq_base(rope["rope_theta"])
     eps = next((getattr(config, name) for name in ("layer_norm_eps", "norm_epsilon") if hasattr(config, name)), None)
     if eps is None and architecture != "olmo":
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
@@ -240,6 +367,31 @@ def _deepseek2(writer: Any, config: Any) -> None:
     writer.add_expert_gating_func(kinds.SIGMOID if is_third else kinds.SOFTMAX)
 
 
+def _falcon_h1(writer: Any, config: Any) -> None:
+    writer.add_ssm_conv_kernel(config.mamba_d_conv)
+    writer.add_ssm_state_size(config.mamba_d_state)
+    writer.add_ssm_inner_size(config.mamba_d_ssm)
+    writer.add_ssm_time_step_rank(config.mamba_n_heads)
+    writer.add_ssm_group_count(config.mamba_n_groups)
+
+
+def _jamba(writer: Any, config: Any) -> None:
+    writer.add_ssm_conv_kernel(config.mamba_d_conv)
+    writer.add_ssm_state_size(config.mamba_d_state)
+    writer.add_ssm_inner_size(config.mamba_expand * config.hidden_size)
+    writer.add_ssm_time_step_rank(config.mamba_dt_rank)
+    writer.add_expert_count(config.num_experts)
+    writer.add_expert_used_count(config.num_experts_per_tok)
+
+
+def _qwen3_next(writer: Any, config: Any) -> None:
+    add_states(writer, config)
+    writer.add_expert_count(config.num_experts)
+    writer.add_expert_used_count(config.num_experts_per_tok)
+    writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+
+
 def _granite(writer: Any, config: Any) -> None:
     writer.add_embedding_scale(config.embedding_multiplier)
     writer.add_residual_scale(config.residual_multiplier)
@@ -268,7 +420,10 @@ def _ministral3(writer: Any, config: Any) -> None:
 
 MORE: dict[str, Callable[[Any, Any], None]] = {
     "deepseek2": _deepseek2,
+    "falcon-h1": _falcon_h1,
     "granite": _granite,
+    "jamba": _jamba,
+    "qwen3next": _qwen3_next,
     "command-r": _cohere,
     "cohere2": _cohere,
     "gpt-oss": _gpt_oss,

@@ -142,6 +142,28 @@ MAMBA_SIZES = {
     "eos_token_id": None,
     "pad_token_id": None,
 }
+FALCON_H1 = {
+    "mamba_d_state": 6,
+    "mamba_d_ssm": 48,
+    "mamba_n_heads": 4,
+    "mamba_chunk_size": 16,
+    "embedding_multiplier": 3.0,
+    "lm_head_multiplier": 0.5,
+    "key_multiplier": 0.6,
+    "attention_in_multiplier": 0.7,
+    "attention_out_multiplier": 0.8,
+    "ssm_in_multiplier": 1.2,
+    "ssm_out_multiplier": 0.9,
+    "mlp_multipliers": [0.7, 1.3],
+    "ssm_multipliers": [1.1, 0.9, 1.2, 0.8, 1.3],
+}
+JAMBA = {
+    "num_experts": 4,
+    "num_experts_per_tok": 2,
+    "attn_layer_period": 3,
+    "attn_layer_offset": 1,
+    "mamba_d_state": 6,
+}
 DELTA = {
     "rms_norm_eps": 1e-3,  # the norm of an output that is close to zero magnifies how sums are rounded
     "head_dim": 16,
@@ -269,6 +291,23 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         MAMBA_SIZES | {"use_bias": True, "use_conv_bias": False, "time_step_rank": 5, "expand": 3, "conv_kernel": 3},
     ),
     "mamba2": ("Mamba2ForCausalLM", MAMBA_SIZES | {"num_heads": 8, "head_dim": 8, "n_groups": 2, "chunk_size": 16}),
+    "falcon-h1": ("FalconH1ForCausalLM", LLAMA_SIZES | FALCON_H1),
+    "falcon-h1, norms": (
+        "FalconH1ForCausalLM",
+        LLAMA_SIZES
+        | FALCON_H1
+        | {"mamba_rms_norm": True, "mamba_n_groups": 2, "mamba_norm_before_gate": True, "mamba_conv_bias": False}
+        | {"projectors_bias": True, "mamba_proj_bias": True, "time_step_limit": [0.1, 0.9]},
+    ),
+    "falcon-h1, norms after": (
+        "FalconH1ForCausalLM",
+        LLAMA_SIZES | FALCON_H1 | {"mamba_rms_norm": True, "mamba_norm_before_gate": False, "attention_bias": True},
+    ),
+    "jamba": ("JambaForCausalLM", LLAMA_SIZES | JAMBA),
+    "jamba, one expert": (
+        "JambaForCausalLM",
+        LLAMA_SIZES | JAMBA | {"num_experts": 1, "mamba_conv_bias": False, "mamba_dt_rank": 5},
+    ),
     "lfm2, biases": (
         "Lfm2ForCausalLM",
         LLAMA_SIZES

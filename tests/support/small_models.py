@@ -98,6 +98,14 @@ ENTRIES: dict[str, dict[str, Any]] = {
     | {"model_type": "qwen3_5_moe_text", "shared_expert_intermediate_size": 6, "moe_intermediate_size": 6},
     "Mamba": MAMBA | {"model_type": "mamba", "time_step_rank": 3},
     "Mamba2": MAMBA | {"model_type": "mamba2", "num_heads": 4, "head_dim": 4, "n_groups": 2},
+    "FalconH1": DECODER
+    | {"model_type": "falcon_h1", "mamba_d_state": 4, "mamba_d_ssm": 16, "mamba_n_heads": 4, "mamba_n_groups": 2},
+    "Jamba": DECODER
+    | EXPERTS
+    | {"model_type": "jamba", "attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_state": 4},
+    "RWKV7": {"model_type": "rwkv7", "vocab_size": 20, "hidden_size": 8, "intermediate_size": 12, "head_dim": 4}
+    | {"num_hidden_layers": 2, "decay_low_rank_dim": 3, "a_low_rank_dim": 3, "v_low_rank_dim": 2}
+    | {"gate_low_rank_dim": 5, "eos_token_id": [2]},
     "DeepseekV2": DECODER | LATENTS | {"model_type": "deepseek_v2"},
     "DeepseekV3": DECODER | LATENTS | {"model_type": "deepseek_v3", "q_lora_rank": 5, "n_group": 1, "topk_group": 1},
     "Phi3": DECODER | {"model_type": "phi3"},

@@ -15,8 +15,10 @@ from support.model_pairs import (
     DELTA,
     DISTILBERT_SIZES,
     ENCODER_SIZES,
+    FALCON_H1,
     FALCON_SIZES,
     GPT2_SIZES,
+    JAMBA,
     LLAMA_SIZES,
     LONGROPE,
     MAMBA_SIZES,
@@ -47,6 +49,8 @@ SIZES = {
     **dict.fromkeys(("Bert", "Roberta", "XLMRoberta"), ENCODER_SIZES | {"pad_token_id": 1}),
     "DistilBert": DISTILBERT_SIZES | {"pad_token_id": 1},
     "Falcon": FALCON_SIZES,
+    "FalconH1": LLAMA_SIZES | FALCON_H1,
+    "Jamba": LLAMA_SIZES | JAMBA,
     "Lfm2": LLAMA_SIZES | {"full_attn_idxs": [1], "block_multiple_of": 8},
     "Lfm2Moe": LLAMA_SIZES | EXPERTS | {"layer_types": ["conv", "full_attention", "conv"], "num_dense_layers": 1},
     "Mixtral": LLAMA_SIZES,
@@ -122,6 +126,7 @@ BASE_MODELS = [
         Case(name, "Model")
         for name in ("Lfm2", "Lfm2Moe", "Mamba", "Mamba2", "Mixtral", "Olmoe", "Qwen2Moe", "Qwen3Moe", "Qwen3Next")
     ),
+    *(Case(name, "Model") for name in ("FalconH1", "Jamba")),
     *(Case(name, "TextModel") for name in ("Gemma3", "Qwen3_5", "Qwen3_5Moe")),
     Case("Falcon", "Model", {"alibi": True, "multi_query": False, "parallel_attn": False}),
     Case("Phi3", "Model", {"original_max_position_embeddings": 20, "rope_parameters": LONGROPE}),

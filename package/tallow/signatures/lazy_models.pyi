@@ -96,6 +96,9 @@ from tallow.models.decoders.exaone4 import Exaone4Config as Exaone4Config
 from tallow.models.decoders.exaone4 import Exaone4Model as Exaone4Model
 from tallow.models.decoders.falcon import Falcon as Falcon
 from tallow.models.decoders.falcon import FalconConfig as FalconConfig
+from tallow.models.decoders.falcon_h1 import FalconH1 as FalconH1
+from tallow.models.decoders.falcon_h1 import FalconH1Config as FalconH1Config
+from tallow.models.decoders.falcon_h1 import FalconH1Model as FalconH1Model
 from tallow.models.decoders.falcon import FalconModel as FalconModel
 from tallow.models.decoders.gpt2 import GPT2 as GPT2
 from tallow.models.decoders.gpt2 import GPT2Config as GPT2Config
@@ -149,6 +152,9 @@ from tallow.models.vision.images import ImageClassifier as ImageClassifier
 from tallow.models.vision.images import ImageEncoder as ImageEncoder
 from tallow.models.vision.image_processor import ImageProcessor as ImageProcessor
 from tallow.models.vision.segmenter import ImageSegmenter as ImageSegmenter
+from tallow.models.decoders.jamba import Jamba as Jamba
+from tallow.models.decoders.jamba import JambaConfig as JambaConfig
+from tallow.models.decoders.jamba import JambaModel as JambaModel
 from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3Config as JinaEmbeddingsV3Config
 from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3PretrainedModel as _JinaEmbeddingsV3PretrainedModel
 from tallow.models.encoders.rotary_bert import JinaEmbeddingsV3Model as JinaEmbeddingsV3Model
@@ -259,6 +265,9 @@ from tallow.models.decoders.qwen3_5 import Qwen3_5Moe as Qwen3_5Moe
 from tallow.models.decoders.qwen3_5 import Qwen3_5MoeConfig as Qwen3_5MoeConfig
 from tallow.models.decoders.qwen3_5 import Qwen3_5MoeTextModel as Qwen3_5MoeTextModel
 from tallow.models.decoders.qwen3_5 import Qwen3_5TextModel as Qwen3_5TextModel
+from tallow.models.decoders.rwkv7 import RWKV7 as RWKV7
+from tallow.models.decoders.rwkv7 import RWKV7Config as RWKV7Config
+from tallow.models.decoders.rwkv7 import RWKV7Model as RWKV7Model
 from tallow.models.vision.resnet import ResNetConfig as ResNetConfig
 from tallow.models.vision.resnet import ResNetForImageClassification as ResNetForImageClassification
 from tallow.models.vision.resnet import ResNetModel as ResNetModel
@@ -346,6 +355,7 @@ from tallow.models.decoders import ernie4_5 as ernie4_5
 from tallow.models.encoders import eurobert as eurobert
 from tallow.models.decoders import exaone4 as exaone4
 from tallow.models.decoders import falcon as falcon
+from tallow.models.decoders import falcon_h1 as falcon_h1
 from tallow.models.decoders import gemma as gemma
 from tallow.models.decoders import gemma2 as gemma2
 from tallow.models.decoders import gemma3 as gemma3
@@ -363,6 +373,7 @@ from tallow.models.speech import hubert as hubert
 from tallow.models.decoders import hunyuan as hunyuan
 from tallow.models.vision import image_processor as image_processor
 from tallow.models.vision import images as images
+from tallow.models.decoders import jamba as jamba
 from tallow.models.decoders import lfm2 as lfm2
 from tallow.models.decoders import lfm2_moe as lfm2_moe
 from tallow.models.decoders import llama as llama
@@ -394,6 +405,7 @@ from tallow.models.decoders import qwen_moe as qwen_moe
 from tallow.models.vision import resnet as resnet
 from tallow.models.encoders import roberta as roberta
 from tallow.models.encoders import rotary_bert as rotary_bert
+from tallow.models.decoders import rwkv7 as rwkv7
 from tallow.models.decoders import seed_oss as seed_oss
 from tallow.models.vision import segformer as segformer
 from tallow.models.vision import segmenter as segmenter
@@ -468,6 +480,7 @@ class GteForTokenClassification(_GtePretrainedModel): ...
 class HeliumForSequenceClassification(_DecoderForSequenceClassification): ...
 class HeliumForTokenClassification(_DecoderForTokenClassification): ...
 class HunYuanDenseV1ForSequenceClassification(_DecoderForSequenceClassification): ...
+class JambaForSequenceClassification(_DecoderForSequenceClassification): ...
 class JinaEmbeddingsV3ForMaskedLM(_JinaEmbeddingsV3PretrainedModel): ...
 class JinaEmbeddingsV3ForQuestionAnswering(_JinaEmbeddingsV3PretrainedModel): ...
 class JinaEmbeddingsV3ForSequenceClassification(_JinaEmbeddingsV3PretrainedModel): ...
@@ -674,6 +687,9 @@ __all__ = [
     "FalconForQuestionAnswering",
     "FalconForSequenceClassification",
     "FalconForTokenClassification",
+    "FalconH1",
+    "FalconH1Config",
+    "FalconH1Model",
     "FalconModel",
     "GPT2",
     "GPT2Config",
@@ -748,6 +764,10 @@ __all__ = [
     "ImageEncoder",
     "ImageProcessor",
     "ImageSegmenter",
+    "Jamba",
+    "JambaConfig",
+    "JambaForSequenceClassification",
+    "JambaModel",
     "JinaEmbeddingsV3Config",
     "JinaEmbeddingsV3ForMaskedLM",
     "JinaEmbeddingsV3ForQuestionAnswering",
@@ -915,6 +935,9 @@ __all__ = [
     "Qwen3_5MoeTextModel",
     "Qwen3_5TextForSequenceClassification",
     "Qwen3_5TextModel",
+    "RWKV7",
+    "RWKV7Config",
+    "RWKV7Model",
     "ResNetConfig",
     "ResNetForImageClassification",
     "ResNetModel",
@@ -1020,6 +1043,7 @@ __all__ = [
     "eurobert",
     "exaone4",
     "falcon",
+    "falcon_h1",
     "gemma",
     "gemma2",
     "gemma3",
@@ -1037,6 +1061,7 @@ __all__ = [
     "hunyuan",
     "image_processor",
     "images",
+    "jamba",
     "lfm2",
     "lfm2_moe",
     "llama",
@@ -1068,6 +1093,7 @@ __all__ = [
     "resnet",
     "roberta",
     "rotary_bert",
+    "rwkv7",
     "seed_oss",
     "segformer",
     "segmenter",

@@ -299,6 +299,9 @@ class Methods:
     def cfloat(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to complex64: `to(tl.complex64, memory_format=memory_format)`."""
 
+    def chalf(self, memory_format: MemoryFormat | None = ...) -> Tensor:
+        """Convert to complex32, whose numbers only convert and move: `to(tl.complex32, memory_format=memory_format)`."""
+
     def char(self, memory_format: MemoryFormat | None = ...) -> Tensor:
         """Convert to int8: `to(tl.int8, memory_format=memory_format)`."""
 

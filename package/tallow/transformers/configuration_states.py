@@ -10,6 +10,8 @@ from typing import Any
 
 # The names of the classes.
 STATES: dict[str, str] = {
+    "falcon_h1": "FalconH1Config",
+    "jamba": "JambaConfig",
     "lfm2": "Lfm2Config",
     "lfm2_moe": "Lfm2MoeConfig",
     "mamba": "MambaConfig",
@@ -62,6 +64,32 @@ def settings_of_states(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "num_heads": 128, "head_dim": 64, "vocab_size": 32768, "hidden_size": 4096, "state_size": 128,
         "num_hidden_layers": 64, "pad_token_id": 1, "eos_token_id": 2, "n_groups": 8, "time_step_rank": 256,
         "time_step_limit": [0.0, float("inf")], "chunk_size": 256, "tie_word_embeddings": False,
+    }
+    scan = {
+        "mamba_d_conv": 4, "mamba_expand": 2, "mamba_conv_bias": True, "mamba_proj_bias": False, "pad_token_id": 0,
+        "num_key_value_heads": 8,
+    }
+    settings["falcon_h1"] = without(
+        llama,
+        "pretraining_tp head_dim",
+    ) | scan | {
+        "vocab_size": 128000, "intermediate_size": 14336, "max_position_embeddings": 8192, "rms_norm_eps": 1e-05,
+        "num_logits_to_keep": 1, "mamba_d_ssm": 1024, "mamba_n_heads": 128, "mamba_d_head": 8, "mamba_n_groups": 1,
+        "mamba_d_state": 256, "mamba_chunk_size": 256, "mamba_norm_before_gate": True, "mamba_rms_norm": False,
+        "time_step_limit": [0.0, float("inf")], "projectors_bias": False, "lm_head_multiplier": 1.0,
+        "embedding_multiplier": 1.0, "mlp_multipliers": [1.0] * 2, "key_multiplier": 1.0,
+        "attention_out_multiplier": 1.0, "attention_in_multiplier": 1.0, "ssm_multipliers": [1.0] * 5,
+        "ssm_in_multiplier": 1.0, "ssm_out_multiplier": 1.0,
+    }
+    settings["jamba"] = without(
+        llama,
+        "pretraining_tp head_dim attention_bias mlp_bias rope_parameters",
+    ) | scan | {
+        "vocab_size": 65536, "intermediate_size": 14336, "max_position_embeddings": 262144,
+        "output_router_logits": False, "router_aux_loss_coef": 0.001, "num_experts_per_tok": 2, "num_experts": 16,
+        "expert_layer_period": 2, "expert_layer_offset": 1, "attn_layer_period": 8, "attn_layer_offset": 4,
+        "use_mamba_kernels": True, "mamba_d_state": 16, "mamba_dt_rank": 256, "use_mambapy": False,
+        "use_associative_scan": True,
     }
     settings["qwen3_next"] = without(
         llama,

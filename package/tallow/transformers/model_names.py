@@ -7,6 +7,7 @@ import re
 from tallow.models.architectures import ARCHITECTURES, PREFIXES, SPEECH, WRITES
 from tallow.transformers.configuration_defaults import NAMES as CONFIGS
 
+PARTS = ("Model", "For")  # with which the names of classes go on after that of the family
 # Names of transformers whose class of `tallow.models` is that of another architecture: the whole model, of which
 # `forward` leaves out the head.
 WITHOUT_HEAD = {
@@ -15,7 +16,10 @@ WITHOUT_HEAD = {
     **{f"{name}Model": name + WRITES for name in ("M2M100", "MBart", "MT5", "Pegasus", "T5", "UMT5")},
     "WhisperModel": "WhisperForConditionalGeneration",
 }
-NAMES = tuple(dict.fromkeys((*ARCHITECTURES, *WITHOUT_HEAD)))
+# The families that transformers does not have.
+_OWN = {PREFIXES[kind] for kind in PREFIXES if kind not in CONFIGS} - {PREFIXES.get(kind) for kind in CONFIGS}
+_ALL = dict.fromkeys((*ARCHITECTURES, *WITHOUT_HEAD))
+NAMES = tuple(name for name in _ALL if not name.startswith(tuple(f"{own}{part}" for own in _OWN for part in PARTS)))
 # The base of the classes of each family -> its model type. Parts of CLIP have that of the whole.
 BASES = {
     f"{PREFIXES[kind]}PreTrainedModel": kind

@@ -44,6 +44,7 @@ WITHOUT_TENSORS = (
     "num_global_key_value_heads",  # which a model without attention_k_eq_v does not read
     "max_distance",
     "bucket_distance",
+    *("mamba_expand", "attn_layer_period", "expert_layer_period"),  # other fields give what they do
     *("adapter_attn_dim", "classifier_proj_size", "xvector_output_dim"),  # of other variants and heads
     *("mask_time_length", "mask_feature_length"),
     "semantic_loss_ignore_index",

@@ -222,16 +222,22 @@ class SparseMLP(Module):
     """The weighted sum of the outputs of the experts that the router chooses for each token."""
 
     router_class: ClassVar[type[Router]] = Router
+    router_name: ClassVar[str] = "gate"
     expert_class: ClassVar[type[LlamaMLP]] = LlamaMLP
     expert_bias: Tensor | None  # see `Router.choose`
 
     def __init__(self, config: ExpertsConfig, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.gate = self.router_class(config, device, dtype)
+        self.add_module(self.router_name, self.router_class(config, device, dtype))
         self.register_buffer("expert_bias", None)
         self._kept = _Kept()
         width, names, count = config.expert_width, config.expert_names, config.num_experts
         self.experts = ModuleList(self.expert_class(config, device, dtype, width, names) for _ in range(count))
+
+    @property
+    def chooser(self) -> Any:
+        """The router."""
+        return getattr(self, self.router_name)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         x_ND = x_BTD.flatten(0, -2)
@@ -240,7 +246,7 @@ class SparseMLP(Module):
         if len(x_ND) <= FEW_TOKENS and not is_grad_enabled() and x_ND.device.type == "cpu" and self._is_plain():
             few = np.stack([self._mixed(x_D) for x_D in dtypes.widen(x_ND.array)])
             return wrap(dtypes.cast(few, x_ND.dtype)).reshape(x_BTD.shape)
-        weights_NC, chosen_NC = self.gate(x_ND, self.expert_bias)
+        weights_NC, chosen_NC = self.chooser(x_ND, self.expert_bias)
         chosen = devices.to_host(chosen_NC.detach().array)
         # The places in `chosen`, ordered by expert.
         order = np.argsort(chosen, axis=None, kind="stable")
@@ -256,7 +262,7 @@ class SparseMLP(Module):
 
     def _of_all(self, x_ND: Tensor) -> Tensor:
         """Return the sum over all experts, in which those that are not chosen weigh nothing: a graph cannot choose."""
-        weights_NC, chosen_NC = self.gate(x_ND, self.expert_bias)
+        weights_NC, chosen_NC = self.chooser(x_ND, self.expert_bias)
         weights_NE = weights_NC.new_zeros(x_ND.shape[0], len(self.experts)).scatter(1, chosen_NC, weights_NC)
         parts = [expert(x_ND) * weights_NE[:, i : i + 1] for i, expert in enumerate(self.experts)]
         total = parts[0]
@@ -270,14 +276,14 @@ class SparseMLP(Module):
         """Return whether the kernel computes what the modules do."""
         kept = self._kept
         if kept.changes != STRUCTURE.changes:
-            kept.is_plain = why_not({"gate": self.gate, "experts": self.experts}, self._pattern) is None
+            kept.is_plain = why_not({self.router_name: self.chooser, "experts": self.experts}, self._pattern) is None
             kept.changes = STRUCTURE.changes
         return kept.is_plain
 
     def _mixed(self, x_D: Array) -> Array:
         """Return the output for one token in float32, computed by one kernel for all its experts."""
-        scores_E = kernels.run("linear", x_D, self.gate.weight.array, None)
-        weights_C, chosen_C = self.gate.choose_few(scores_E, self.expert_bias)
+        scores_E = kernels.run("linear", x_D, self.chooser.weight.array, None)
+        weights_C, chosen_C = self.chooser.choose_few(scores_E, self.expert_bias)
         return kernels.run("experts", x_D, [self._block(i) for i in chosen_C.tolist()], weights_C)
 
     @property
@@ -347,4 +353,4 @@ class SparseLlama(Llama):
 def _rows(mlp: SparseMLP, rows_MD: Array) -> Array:
     """Return the output of a module for rows in float32."""
     with no_grad():
-        return dtypes.widen(mlp(wrap(dtypes.cast(rows_MD, mlp.gate.weight.dtype))).array)
+        return dtypes.widen(mlp(wrap(dtypes.cast(rows_MD, mlp.chooser.weight.dtype))).array)

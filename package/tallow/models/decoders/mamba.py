@@ -116,7 +116,7 @@ class MambaConfig(StateSpaceConfig):
 class MambaMixer(Module):
     """out(scan(convolution(x)) ⊙ activation(gate)), where x and the gate are projections of the input."""
 
-    def __init__(self, config: MambaConfig, layer: int, device: Any, dtype: Any) -> None:
+    def __init__(self, config: Any, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
         self.layer = layer
         channels, self.rank, self.size = config.channels, config.time_step_rank, config.state_size
@@ -141,7 +141,7 @@ class MambaMixer(Module):
         x_BTC, gate_BTC = self.in_proj(x_BTD).chunk(2, -1)
         mask_BT1 = None if cache is None else cache.text_mask(x_BTD.shape[1])
         x_BTC = masked(self.activation(self.conv1d(masked(x_BTC, mask_BT1), cache, self.layer)), mask_BT1)
-        step_BTR, b_BTN, c_BTN = self.x_proj(x_BTC).split([self.rank, self.size, self.size], -1)
+        step_BTR, b_BTN, c_BTN = self.selections(x_BTC)
         step_BTC = F.softplus(widened(self.dt_proj(step_BTR)))
         states = None if cache is None else cache.states(self.layer)
         wide_BTC = widened(x_BTC)
@@ -153,6 +153,11 @@ class MambaMixer(Module):
             cache.store(self.layer, **{STATE: state_BCN})
         y_BTC = (y_BTC + wide_BTC * widened(self.D)).to(x_BTC.dtype)
         return self.out_proj(y_BTC * self.activation(gate_BTC))
+
+    def selections(self, x_BTC: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what steps, writes and reads of the states come from: (B, T, R), (B, T, N), (B, T, N)."""
+        step_BTR, b_BTN, c_BTN = self.x_proj(x_BTC).split([self.rank, self.size, self.size], -1)
+        return step_BTR, b_BTN, c_BTN
 
 
 def masked(x_BTC: Tensor, mask_BT1: Tensor | None) -> Tensor:

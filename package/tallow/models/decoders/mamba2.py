@@ -62,13 +62,12 @@ class Mamba2Config(StateSpaceConfig):
                 f"Mamba2Config: num_heads={self.num_heads} of head_dim={self.head_dim} in n_groups={self.n_groups} do "
                 f"not make {self.channels} channels, expand * hidden_size"
             )
-        self.require("time_step_limit", "two numbers, the smaller one first", _is_range)
+        self.require("time_step_limit", "two numbers, the smaller one first", is_range)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
         super().prepare(entries)
-        if isinstance(entries.get("time_step_limit"), list):
-            entries["time_step_limit"] = tuple(map(_number, entries["time_step_limit"]))
+        step_limit(entries)
 
     @property
     def mixed(self) -> int:
@@ -82,6 +81,12 @@ class Mamba2Config(StateSpaceConfig):
         return (States(shapes),) * self.num_hidden_layers
 
 
+def step_limit(entries: dict[str, Any]) -> None:
+    """Convert `time_step_limit` to a tuple of floats, in place."""
+    if isinstance(entries.get("time_step_limit"), list):
+        entries["time_step_limit"] = tuple(map(_number, entries["time_step_limit"]))
+
+
 def _number(entry: Any) -> Any:
     """Return a number as a float, and another entry as it is. transformers writes infinity as a mapping."""
     if entry == {"__float__": "Infinity"}:
@@ -89,7 +94,8 @@ def _number(entry: Any) -> Any:
     return float(entry) if type(entry) is int and abs(entry) <= MAX_SIZE else entry
 
 
-def _is_range(pair: Any) -> bool:
+def is_range(pair: Any) -> bool:
+    """Return whether a value is a tuple of two floats, the smaller one first."""
     return isinstance(pair, tuple) and len(pair) == 2 and all(type(x) is float for x in pair) and pair[0] <= pair[1]
 
 
@@ -109,7 +115,7 @@ class GroupedRMSNorm(RMSNorm):
 class Mamba2Mixer(Module):
     """out(norm(attention with decays, gate)) over a short convolution; states, queries and keys have N elements."""
 
-    def __init__(self, config: Mamba2Config, layer: int, device: Any, dtype: Any) -> None:
+    def __init__(self, config: Any, layer: int, device: Any, dtype: Any) -> None:
         super().__init__()
         self.layer = layer
         self.heads, self.groups, self.limit = config.num_heads, config.n_groups, config.time_step_limit
@@ -121,7 +127,7 @@ class Mamba2Mixer(Module):
         self.in_proj = Linear(config.hidden_size, sum(self.sizes), config.use_bias, device, dtype)
         self.dt_bias = empty_parameter(self.heads, device=device, dtype=dtype)
         self.A_log = empty_parameter(self.heads, device=device, dtype=dtype)
-        self.norm = GroupedRMSNorm(config.channels, config.n_groups, config.layer_norm_epsilon, device, dtype)
+        self.register_module("norm", self.new_norm(config, device, dtype))
         self.D = empty_parameter(self.heads, device=device, dtype=dtype)
         self.out_proj = Linear(config.channels, config.hidden_size, config.use_bias, device, dtype)
         self.reset_parameters()
@@ -134,8 +140,17 @@ class Mamba2Mixer(Module):
             with no_grad():
                 self.A_log.copy_(arange(1, self.heads + 1, device=self.A_log.device).log())
 
-    def forward(self, x_BTD: Tensor, cache: KVCache | None) -> Tensor:
+    def new_norm(self, config: Any, device: Any, dtype: Any) -> Module | None:
+        """Return the norm of the gated outputs; None for none."""
+        return GroupedRMSNorm(config.channels, config.n_groups, config.layer_norm_epsilon, device, dtype)
+
+    def projected(self, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the gate, the inputs of the convolution, and what the sizes of steps come from."""
         gate_BTC, mixed_BTE, step_BTH = self.in_proj(x_BTD).split(self.sizes, -1)
+        return gate_BTC, mixed_BTE, step_BTH
+
+    def forward(self, x_BTD: Tensor, cache: KVCache | None) -> Tensor:
+        gate_BTC, mixed_BTE, step_BTH = self.projected(x_BTD)
         mask_BT1 = None if cache is None else cache.text_mask(x_BTD.shape[1])
         mixed_BTE = self.activation(self.conv1d(masked(mixed_BTE, mask_BT1), cache, self.layer))
         x_BTC, b_BTE, c_BTE = masked(mixed_BTE, mask_BT1).split(self.parts, -1)
@@ -151,7 +166,8 @@ class Mamba2Mixer(Module):
         if cache is not None:
             cache.store(self.layer, **{STATE: state_BHNP})
         y_BHTP = y_BHTP + x_BHTP * widened(self.D)[:, None, None]
-        return self.out_proj(self.norm(merge_heads(y_BHTP).to(x_BTD.dtype), gate_BTC))
+        y_BTC = merge_heads(y_BHTP).to(x_BTD.dtype)
+        return self.out_proj(y_BTC * F.silu(gate_BTC) if self.norm is None else self.norm(y_BTC, gate_BTC))
 
     def _shared(self, x_BTE: Tensor) -> Tensor:
         """Return what the heads of each group share, for each head: (B, H, T, N)."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from tallow.models.decoders.rwkv7 import MIXES
 from tallow.models.gguf.names import (
     EXPERT_FIELDS,
     EXPERT_WIDTH,
@@ -113,7 +115,60 @@ def _mamba(architecture: str, inner: Mapping[str, str], fields: Mapping[str, str
     )
 
 
+_ATTENTION = {ours: theirs for ours, theirs in LLAMA_INNER.items() if ours.startswith("self_attn.")}
+_PARTS_OF_MAMBA = {
+    "input_layernorm": "attn_norm",
+    "pre_ff_layernorm": "ffn_norm",
+    **_ATTENTION,
+    **{f"mamba.{part}": f"ssm_{theirs}" for part, theirs in {"in_proj": "in", "out_proj": "out"}.items()},
+    "mamba.conv1d": "ssm_conv1d",
+    **{ours.replace("mlp.", "feed_forward."): theirs for ours, theirs in _MLP.items()},
+}
+# llama.cpp's converter writes that norm without ".weight"; other files have the usual name.
+_SCAN = {"mamba.A_log": "ssm_a", "mamba.D": "ssm_d", "pre_ff_layernorm.weight": "ffn_norm"}
+_MAMBA_PART_FIELDS = {
+    **{ours: theirs for ours, theirs in LLAMA_FIELDS.items() if ours != "sliding_window"},
+    "mamba_d_conv": "ssm.conv_kernel",
+    "mamba_d_state": "ssm.state_size",
+}
+
+
+def _with_mamba(architecture: str, inner: Mapping[str, str], fields: Mapping[str, str], **options: object) -> GGUFNames:
+    return llama_names(
+        architecture,
+        {**_PARTS_OF_MAMBA, **inner},
+        fields={**_MAMBA_PART_FIELDS, **fields},
+        outer={"model.embed_tokens": "token_embd", "model.final_layernorm": "output_norm", "lm_head": "output"},
+        channels=frozenset({"mamba.conv1d"}),
+        decays=frozenset({"mamba.A_log"}),
+        **options,
+    )
+
+
 STATE_NAMES: dict[str, GGUFNames] = {
+    "FalconH1": _with_mamba(
+        "falcon-h1",
+        {"mamba.norm": "ssm_norm"},
+        {"mamba_d_ssm": "ssm.inner_size", "mamba_n_heads": "ssm.time_step_rank", "mamba_n_groups": "ssm.group_count"},
+        parameters={**_SCAN, "mamba.dt_bias": "ssm_dt.bias"},
+        spread=frozenset({"mamba.A_log", "mamba.D", "mamba.norm.weight"}),
+    ),
+    "Jamba": _with_mamba(
+        "jamba",
+        {
+            "mamba.x_proj": "ssm_x",
+            "mamba.dt_proj": "ssm_dt",
+            "mamba.dt_layernorm": "ssm_dt_norm",
+            "mamba.b_layernorm": "ssm_b_norm",
+            "mamba.c_layernorm": "ssm_c_norm",
+            "feed_forward.router": "ffn_gate_inp",
+            "feed_forward.experts.*.gate_proj": "ffn_gate_exps",
+            "feed_forward.experts.*.up_proj": "ffn_up_exps",
+            "feed_forward.experts.*.down_proj": "ffn_down_exps",
+        },
+        {"mamba_dt_rank": "ssm.time_step_rank", **EXPERT_FIELDS},
+        parameters=_SCAN,
+    ),
     "Mamba": _mamba(
         "mamba",
         {"mixer.x_proj": "ssm_x", "mixer.dt_proj": "ssm_dt"},
@@ -126,6 +181,45 @@ STATE_NAMES: dict[str, GGUFNames] = {
         {"num_heads": "ssm.time_step_rank", "n_groups": "ssm.group_count"},
         parameters={"mixer.A_log": "ssm_a", "mixer.D": "ssm_d", "mixer.dt_bias": "ssm_dt.bias"},
         spread=frozenset({"mixer.A_log", "mixer.D", "mixer.norm.weight"}),
+    ),
+    "RWKV7": GGUFNames(
+        architecture="rwkv7",
+        layers="model.layers",
+        outer={
+            "model.embeddings": "token_embd",
+            "model.layers.0.pre_norm": "token_embd_norm",
+            "model.norm": "output_norm",
+            "lm_head": "output",
+        },
+        inner={
+            "attn_norm": "attn_norm",
+            "ffn_norm": "attn_norm_2",
+            "attn.r_proj": "time_mix_receptance",
+            "attn.k_proj": "time_mix_key",
+            "attn.v_proj": "time_mix_value",
+            "attn.o_proj": "time_mix_output",
+            "attn.g_norm": "time_mix_ln",
+            "ffn.key": "channel_mix_key",
+            "ffn.value": "channel_mix_value",
+            **{f"attn.{part}_lora.lora.{at}": f"time_mix_{part}{at // 2 + 1}" for part in "wavg" for at in (0, 2)},
+        },
+        fields={
+            "num_hidden_layers": "block_count",
+            "hidden_size": "embedding_length",
+            "intermediate_size": "feed_forward_length",
+            "head_dim": "wkv.head_size",
+            "norm_eps": "attention.layer_norm_epsilon",
+            "decay_low_rank_dim": "attention.decay_lora_rank",
+            "a_low_rank_dim": "attention.iclr_lora_rank",
+            "v_low_rank_dim": "attention.value_residual_mix_lora_rank",
+            "gate_low_rank_dim": "attention.gate_lora_rank",
+        },
+        parameters={
+            **{f"attn.{part}_lora.lora.2.bias": f"time_mix_{part}0.weight" for part in "wav"},
+            **{f"attn.{name}": f"time_mix_{name}.weight" for name in ("k_k", "k_a", "r_k")},
+            **{f"attn.x_{mix}": f"time_mix_lerp_{mix}.weight" for mix in MIXES},
+            "ffn.x_k": "channel_mix_lerp_k.weight",
+        },
     ),
     "Lfm2": _lfm2("lfm2", _LFM2, _LFM2_FIELDS),
     "Lfm2Moe": _lfm2(
@@ -143,3 +237,5 @@ STATE_NAMES: dict[str, GGUFNames] = {
         vectors=frozenset({"mlp.shared_expert_gate"}),
     ),
 }
+# As a Qwen3.5 with experts has them, to which such files are read.
+STATE_NAMES["Qwen3Next"] = replace(STATE_NAMES["Qwen3_5Moe"], architecture="qwen3next")

@@ -58,9 +58,11 @@ ELSEWHERE = {
     *(family + head for family, heads in models.SPEECH_HEADS.items() for head in heads),
     *("RWKV7Model", "RWKV7ForCausalLM"),  # which transformers does not have
     *("VitsModel", "BartForCausalLM"),
-    *("DetrModel", "DetrForObjectDetection", "ResNetModel", "ResNetForImageClassification"),
+    *("DetrModel", "DetrForObjectDetection", "DetrForSegmentation"),
+    *("ResNetModel", "ResNetForImageClassification", "ResNetBackbone", "Dinov2Backbone"),
+    *("ViTForMaskedImageModeling", "CLIPForImageClassification", "GPT2DoubleHeadsModel", "WhisperForCausalLM"),
     *("BlipForConditionalGeneration", "BlipForQuestionAnswering", "DepthAnythingForDepthEstimation"),
-    *(f"Segformer{head}" for head in (*models.IMAGE_HEADS, models.PIXELS)),
+    *(f"Segformer{head}" for head in models.IMAGE_HEADS["Segformer"]),
     "BertForNextSentencePrediction",
     *("T5ForConditionalGeneration", "T5EncoderModel"),  # test_seq2seq.py; they are not computed in float16
     *("RobertaForCausalLM", "XLMRobertaForCausalLM", "CamembertForCausalLM"),

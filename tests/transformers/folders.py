@@ -117,7 +117,11 @@ def _sizes(kind: Any) -> dict[str, Any]:
     if kind.config_class.model_type == "segformer":
         return STAGES | LABELS
     if kind.config_class.model_type == "detr":
-        return DETECTOR | {"backbone_config": RESNET | {"model_type": "resnet", "out_features": ["stage3"]}}
+        eyes = RESNET | {"model_type": "resnet", "out_features": ["stage3"]}
+        if kind.__name__ == "DetrForSegmentation":  # whose norms have groups of 8
+            eyes |= {"out_features": ["stage1", "stage2", "stage3"]}
+            return DETECTOR | {"d_model": 32, "encoder_attention_heads": 8, "backbone_config": eyes}
+        return DETECTOR | {"backbone_config": eyes}
     for name, sizes in EVERY.values():
         if getattr(transformers, name).config_class is kind.config_class:
             return sizes

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from tallow.lazy_names import names_of
 
 LABELS = ("Model", "ForSequenceClassification", "ForTokenClassification")
-IMAGE_HEADS = ("Model", "ForImageClassification")
 PIXELS = "ForSemanticSegmentation"
+# Encoders of images, with their heads.
+IMAGE_HEADS = {
+    "Dinov2": ("Model", "ForImageClassification", "Backbone"),
+    "ResNet": ("Model", "ForImageClassification", "Backbone"),
+    "Segformer": ("Model", "ForImageClassification", PIXELS),
+    "ViT": ("Model", "ForImageClassification", "ForMaskedImageModeling"),
+}
 ENCODER_HEADS = (*LABELS, "ForQuestionAnswering", "ForMaskedLM")
 CHOICE = "ForMultipleChoice"
 PRETRAINING = ("ForNextSentencePrediction", "ForPreTraining")
@@ -118,7 +124,7 @@ _CLASSES = {
     "decoders.gemma3": _decoders("Gemma3"),
     "decoders.gemma4": _decoders("Gemma4"),
     "decoders.glm": _decoders("Glm", "Glm4"),
-    "decoders.gpt2": _decoders("GPT2"),
+    "decoders.gpt2": (*_decoders("GPT2"), "GPT2DoubleHeadsModel"),
     "decoders.gpt_oss": _decoders("GptOss"),
     "decoders.gpt_neox": _decoders("GPTNeoX"),
     "decoders.granite": _decoders("Granite", "GraniteMoeHybrid"),
@@ -179,21 +185,23 @@ _CLASSES = {
     "vision.blip_layers": ("BlipConfig",),
     "vision.captions": ("ImageCaptioner",),
     "vision.clip": (
-        *("CLIPConfig", "CLIPModel"),
+        *("CLIPConfig", "CLIPForImageClassification", "CLIPModel"),
         *(f"CLIP{part}{kind}" for part in ("Text", "Vision") for kind in ("Config", "Model", "ModelWithProjection")),
     ),
     "vision.depth": ("DepthEstimator",),
     "vision.depth_anything": ("DepthAnythingConfig", "DepthAnythingForDepthEstimation"),
-    "vision.dinov2": ("Dinov2Config", *(f"Dinov2{head}" for head in IMAGE_HEADS)),
     "vision.detector": ("ObjectDetector",),
     "vision.detr": ("DetrConfig", "DetrForObjectDetection", "DetrModel"),
+    "vision.detr_masks": ("DetrForSegmentation",),
     "vision.image_processor": ("ImageProcessor",),
     "vision.images": ("ImageClassifier", "ImageEncoder"),
-    "vision.resnet": ("ResNetConfig", *(f"ResNet{head}" for head in IMAGE_HEADS)),
-    "vision.segformer": ("SegformerConfig", *(f"Segformer{head}" for head in (*IMAGE_HEADS, PIXELS))),
     "vision.segmenter": ("ImageSegmenter",),
-    "vision.vit": ("ViTConfig", *(f"ViT{head}" for head in IMAGE_HEADS)),
+    **{
+        f"vision.{name.lower()}": (f"{name}Config", *(name + head for head in heads))
+        for name, heads in IMAGE_HEADS.items()
+    },
     "whisper.sound_classifier": ("WhisperForAudioClassification",),
+    "whisper.text_decoder": ("WhisperForCausalLM",),
 }
 _LAZY = {name: f"tallow.models.{module}:{name}" for module, names in _CLASSES.items() for name in names}
 _LAZY |= {

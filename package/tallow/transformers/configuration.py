@@ -12,6 +12,8 @@ from tallow import dtypes
 from tallow.errors import ArgumentError, CheckpointError, MissingNameError, TallowError
 from tallow.hub import local_settings
 from tallow.models.config import CONFIG, MAX_LABELS, read_entries, write_entries
+from tallow.transformers.configuration_backbones import KINDS as STAGED
+from tallow.transformers.configuration_backbones import BackboneConfigMixin
 from tallow.transformers.configuration_defaults import BASE, DEFAULTS, NAMES
 from tallow.transformers.configuration_pictures import BACKBONES
 from tallow.transformers.downloads import find_folder
@@ -328,7 +330,7 @@ def config_class(model_type: str) -> type[PreTrainedConfig]:
         parts = {whole: {name: whole + end for name, end in towers.items()} for whole in ("blip", "clip")}
         _classes[model_type] = type(
             NAMES[model_type],
-            (PreTrainedConfig,),
+            (BackboneConfigMixin, PreTrainedConfig) if model_type in STAGED else (PreTrainedConfig,),
             {
                 "__module__": __name__,
                 "__doc__": f"The settings of a model of type {model_type!r}; as PreTrainedConfig.",

@@ -42,8 +42,6 @@ from tallow.transformers.forward_common import (
 from tallow.transformers.forward_encoders import Encoded, first_tensor
 from tallow.transformers.modeling_outputs import (
     BaseModelOutputWithPast,
-    BaseModelOutputWithPastAndCrossAttentions,
-    CausalLMOutputWithCrossAttentions,
     CausalLMOutputWithPast,
     MaskedLMOutput,
     MoeCausalLMOutputWithPast,
@@ -305,31 +303,6 @@ class CausalLMForward(CachedForward):
         if memory is None and mask is not None:
             memory = texts_of(mask)
         return self.hidden(ids, memory)  # type: ignore[attr-defined]
-
-
-class BartLMForward(CausalLMForward):
-    """The decoder of BART and of its relatives, whose labels are the next tokens themselves."""
-
-    output_class = CausalLMOutputWithCrossAttentions
-
-    def _adopt(self, config: Any, name: str = "") -> Any:
-        config.is_decoder, config.is_encoder_decoder = True, False
-        return super()._adopt(config, name)  # type: ignore[misc]
-
-    def _loss(self, logits: Tensor, labels: Tensor, options: Options, shifted: Tensor | None) -> Tensor:
-        return losses.cross_entropy(logits, labels)
-
-
-class GPT2ModelForward(DecoderModelForward):
-    """GPT-2 without a head."""
-
-    output_class = BaseModelOutputWithPastAndCrossAttentions
-
-
-class GPT2Forward(CausalLMForward):
-    """GPT-2."""
-
-    output_class = CausalLMOutputWithCrossAttentions
 
 
 class MoeModelForward(DecoderModelForward):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tallow.core.tensor import Tensor
+from tallow.errors import ArgumentError
 from tallow.models.vision.dinov2 import Dinov2PretrainedModel
 from tallow.models.vision.resnet import ResNetPretrainedModel
 from tallow.nn import functional as F
@@ -15,12 +16,12 @@ from tallow.transformers import losses
 from tallow.transformers.forward_common import Options, check_texts
 from tallow.transformers.forward_encoders import Encoded
 from tallow.transformers.modeling_outputs import (
+    BackboneOutput,
     BaseModelOutputWithPooling,
-    CLIPOutput,
-    CLIPTextModelOutput,
-    CLIPVisionModelOutput,
     ImageClassifierOutput,
+    MaskedImageModelingOutput,
 )
+from tallow.transformers.modeling_outputs_models import CLIPOutput, CLIPTextModelOutput, CLIPVisionModelOutput
 
 
 class ImageForward:
@@ -29,9 +30,9 @@ class ImageForward:
     config: Any
     main_input_name = "pixel_values"
 
-    def _see(self, options: Options, pixels: Tensor, interpolate: bool) -> Encoded:
+    def _see(self, options: Options, pixels: Tensor, interpolate: bool, **arguments: Any) -> Encoded:
         any_size = isinstance(self, Dinov2PretrainedModel | ResNetPretrainedModel)  # takes images of any size by itself
-        arguments = {} if any_size else {"interpolate_pos_encoding": interpolate}
+        arguments |= {} if any_size else {"interpolate_pos_encoding": interpolate}
         with options.capture(self) as captured:  # type: ignore[arg-type]
             result = self.core_forward(pixels, **arguments)  # type: ignore[attr-defined]
         return Encoded(result, captured.hidden_states(), captured.attentions())
@@ -82,6 +83,96 @@ class ImageClassifierForward(ImageForward):
         done = self._see(options, pixel_values, interpolate_pos_encoding)
         loss = None if labels is None else losses.of_texts(done.result, labels, self.config, options.count)
         return options.result(ImageClassifierOutput, loss=loss, logits=done.result, **done.states)
+
+
+class MaskedImageForward(ImageForward):
+    """Restores images of which patches are masked."""
+
+    def forward(
+        self,
+        pixel_values: Tensor,
+        bool_masked_pos: Tensor | None = None,
+        interpolate_pos_encoding: bool = False,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return restored images (B, C, Y, X), and with `bool_masked_pos` the loss of the masked patches.
+
+        Args:    bool_masked_pos: (B, patches), True for those that are masked. Others as without a head
+        Raises:  ArgumentError if the decoder restores another number of pixels than a patch has; ShapeError
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        config, loss = self.config, None
+        if bool_masked_pos is not None and config.patch_size != config.encoder_stride:
+            raise ArgumentError(
+                f"bool_masked_pos with patch_size={config.patch_size} and encoder_stride={config.encoder_stride}",
+                hint="the loss needs as many restored pixels as a patch has: set both to the same number",
+            )
+        done = self._see(options, pixel_values, interpolate_pos_encoding, bool_masked_pos=bool_masked_pos)
+        if bool_masked_pos is not None:
+            loss = losses.of_masked_patches(pixel_values, done.result, bool_masked_pos, config)
+        return options.result(MaskedImageModelingOutput, loss=loss, reconstruction=done.result, **done.states)
+
+
+class BackboneForward(ImageForward):
+    """The eyes of another model.
+
+    Attributes:
+        num_features: the channels of the map of each stage.
+    """
+
+    num_features: list[int]
+
+    def forward(
+        self,
+        pixel_values: Tensor,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        return_dict: bool | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the maps of `config.out_features`.  Args, raises: as without a head"""
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
+        done = self._see(options, pixel_values, True)
+        return options.result(BackboneOutput, feature_maps=done.result, **done.states)
+
+    @property
+    def stage_names(self) -> list[str]:
+        """The names of all stages."""
+        names: list[str] = self.config.stage_names
+        return names
+
+    @property
+    def out_features(self) -> list[str]:
+        """The names of the stages whose maps are returned. They can be set."""
+        names: list[str] = self.config.out_features
+        return names
+
+    @out_features.setter
+    def out_features(self, names: list[str]) -> None:
+        self.config.out_features = names
+
+    @property
+    def out_indices(self) -> list[int]:
+        """The places of those stages among all. They can be set."""
+        places: list[int] = self.config.out_indices
+        return places
+
+    @out_indices.setter
+    def out_indices(self, places: list[int]) -> None:
+        self.config.out_indices = places
+
+    @property
+    def out_feature_channels(self) -> dict[str, int]:
+        """The channels of each stage, by its name."""
+        return dict(zip(self.stage_names, self.num_features, strict=True))
+
+    @property
+    def channels(self) -> list[int]:
+        """The channels of the maps that are returned."""
+        return [self.out_feature_channels[name] for name in self.out_features]
 
 
 class ProjectedImageForward(ImageForward):

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tallow.core.apply import apply
 from tallow.core.tensor import Tensor
+from tallow.ops.joining import stack
 from tallow.transformers.capture import capturing
 from tallow.transformers.forward_common import Options
-from tallow.transformers.modeling_outputs import DetrObjectDetectionOutput, Seq2SeqModelOutput
+from tallow.transformers.modeling_outputs import Seq2SeqModelOutput
+from tallow.transformers.modeling_outputs_models import DetrObjectDetectionOutput, DetrSegmentationOutput
 
 
 class DetrModelForward:
@@ -45,7 +48,8 @@ class DetrModelForward:
 
     def _find(self, options: Options, pixels: Tensor, mask: Tensor | None) -> tuple[Any, Any]:
         """Return the result of the model, and a function from its last states to those of the layers."""
-        whole: Any = getattr(self, "model", self)
+        detector: Any = getattr(self, "detr", self)
+        whole: Any = getattr(detector, "model", detector)
         kept = {"hidden": options.hidden}
         with (
             capturing(whole.encoder, **kept, weights=False) as encoded,
@@ -69,19 +73,59 @@ class DetrModelForward:
 class DetrForward(DetrModelForward):
     """DETR."""
 
+    output_class: Any = DetrObjectDetectionOutput
+
+    @property
+    def _detector(self) -> Any:
+        """The model with the heads for labels and boxes."""
+        return self
+
     def forward(
         self,
         pixel_values: Tensor,
         pixel_mask: Tensor | None = None,
+        labels: Any = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Return the logits (B, Q, N + 1), the last one for no object, and boxes (B, Q, 4).
+        """Return the logits (B, Q, N + 1), the last one for no object, boxes (B, Q, 4), and with labels the loss.
 
-        Boxes are the centre, width and height, as parts of the picture. Arguments as without the heads.
+        Boxes are the centre, width and height, as parts of the picture.
+
+        Args:
+            labels: a dictionary for each picture, with `class_labels` (objects,) and `boxes` (objects, 4); for masks
+                also `masks` (objects, Y, X).
+            others: as without the heads.
+
+        Raises:  ArgumentError for labels that do not fit; ShapeError
         """
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
-        found, states = self._find(options, pixel_values, pixel_mask)
-        return options.result(DetrObjectDetectionOutput, **found._asdict(), **states(found.last_hidden_state))
+        detector, layers = self._detector, []
+        norm = detector.model.decoder.layernorm.register_forward_hook(lambda _, __, output: layers.append(output))
+        try:
+            found, states = self._find(options, pixel_values, pixel_mask)
+        finally:
+            norm.remove()
+        values, trained = found._asdict(), {}
+        if labels is not None:
+            inputs = [labels, pixel_values.device, *(v for n, v in values.items() if n in ("pred_boxes", "pred_masks"))]
+            each: list[Any] = [None, None]
+            if self.config.auxiliary_loss:
+                stacked = apply(stack, layers[:-1])
+                each = [detector.class_labels_classifier(stacked), detector.bbox_predictor(stacked).sigmoid()]
+            loss, parts, others = self.loss_function(values["logits"], *inputs, self.config, *each)  # type: ignore[attr-defined]
+            trained = {"loss": loss, "loss_dict": parts, "auxiliary_outputs": others}
+        return options.result(self.output_class, **trained, **values, **states(found.last_hidden_state))
+
+
+class DetrMasksForward(DetrForward):
+    """DETR with a head for masks."""
+
+    output_class = DetrSegmentationOutput
+    detr: Any
+
+    @property
+    def _detector(self) -> Any:
+        return self.detr

@@ -11,7 +11,7 @@ from typing import Any
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError
 from tallow.nn import functional as F
-from tallow.transformers import losses
+from tallow.transformers import losses, losses_objects
 
 
 def of_next_tokens(
@@ -65,7 +65,7 @@ def of_answers(start_logits: Tensor, end_logits: Tensor, start_positions: Tensor
 
 
 # A part of the names of classes -> their loss; the first that fits.
-FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ForCausalLM": of_next_tokens,
     "ForConditionalGeneration": of_next_tokens,
     "ForMaskedLM": of_tokens,
@@ -74,9 +74,11 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "ForImageClassification": of_texts,
     "ForAudioClassification": of_texts,
     "ForTokenClassification": of_labelled_tokens,
+    "ForObjectDetection": losses_objects.of_detection,
+    "ForSegmentation": losses_objects.of_segmentation,
 }
 
 
-def loss_of(name: str) -> Callable[..., Tensor]:
+def loss_of(name: str) -> Callable[..., Any]:
     """Return the loss of a class by its name; of others that of language models, as in transformers."""
     return next((function for part, function in FUNCTIONS.items() if part in name), of_next_tokens)

@@ -108,6 +108,18 @@ def of_spans(start_BT: Tensor, end_BT: Tensor, starts: Tensor, ends: Tensor) -> 
     return (losses[0] + losses[1]) / 2
 
 
+def of_masked_patches(pixels_BCYX: Tensor, restored_BCYX: Tensor, masked_BP: Tensor, config: Any) -> Tensor:
+    """Return the mean distance of masked patches from what was restored of them.
+
+    Args:    masked_BP: not 0 for masked patches, the rows of each image one after another
+    """
+    size, side = config.image_size // config.patch_size, config.patch_size
+    mask_BYX = masked_BP.reshape(-1, size, size).repeat_interleave(side, 1).repeat_interleave(side, 2)
+    mask_B1YX = mask_BYX[:, None].to(restored_BCYX.dtype)
+    distances = (pixels_BCYX - restored_BCYX).abs() * mask_B1YX
+    return distances.sum() / (mask_B1YX.sum() + 1e-5) / config.num_channels
+
+
 def contrastive(logits_BB: Tensor) -> Tensor:
     """Return the loss of pairs: each row fits the column of its own number best, and the other way round."""
     own = arange(logits_BB.shape[0], device=logits_BB.device)

@@ -20,6 +20,7 @@ from tallow.models.seq2seq.model import Seq2SeqLM
 from tallow.transformers import forward_captions as captions
 from tallow.transformers import forward_decoders as decoders
 from tallow.transformers import forward_encoders as encoders
+from tallow.transformers import forward_gpt2 as gpt2
 from tallow.transformers import forward_images as images
 from tallow.transformers import forward_objects as objects
 from tallow.transformers import forward_pair_heads as pairs
@@ -27,12 +28,16 @@ from tallow.transformers import forward_pixels as pixels
 from tallow.transformers import forward_seq2seq as seq2seq
 from tallow.transformers import forward_speaking as speaking
 from tallow.transformers import forward_speech as speech
+from tallow.transformers import forward_text_decoders as texts
 from tallow.transformers.configuration import config_class, unsupported
 from tallow.transformers.model_names import BASES, NAMES, WITHOUT_HEAD
 from tallow.transformers.modeling import PreTrainedModel
 
 PAIR_HEADS = "tallow.models.seq2seq.pair_heads"
-TEXT_DECODER = "tallow.models.seq2seq.text_decoder"
+TEXT_DECODERS = {
+    "tallow.models.seq2seq.text_decoder": texts.BartLMForward,
+    "tallow.models.whisper.text_decoder": texts.WhisperLMForward,
+}
 # The end of a name -> `forward`, of encoders of texts and of decoders. The first that fits.
 _ENCODERS: dict[str, type] = {
     "AlbertForPreTraining": encoders.OrderedPreTrainingForward,
@@ -56,8 +61,8 @@ _DECODERS: dict[str, type] = {
     "ForMaskedLM": decoders.DecoderMaskedLMForward,
     "ForQuestionAnswering": decoders.DecoderSpansForward,
 }
-_LANGUAGE_MODELS = (decoders.CausalLMForward, decoders.GPT2Forward, decoders.MoeForward)
-_DECODERS_ALONE = (decoders.DecoderModelForward, decoders.GPT2ModelForward, decoders.MoeModelForward)
+_LANGUAGE_MODELS = (decoders.CausalLMForward, gpt2.GPT2Forward, decoders.MoeForward)
+_DECODERS_ALONE = (decoders.DecoderModelForward, gpt2.GPT2ModelForward, decoders.MoeModelForward)
 _IMAGES: dict[str, type] = {
     "BlipForConditionalGeneration": captions.CaptionForward,
     "BlipForQuestionAnswering": captions.AnswerForward,
@@ -66,8 +71,11 @@ _IMAGES: dict[str, type] = {
     "SegformerForImageClassification": pixels.StagesClassifierForward,
     "SegformerModel": pixels.StagesModelForward,
     "ForObjectDetection": objects.DetrForward,
+    "ForSegmentation": objects.DetrMasksForward,
     "DetrModel": objects.DetrModelForward,
     "ForImageClassification": images.ImageClassifierForward,
+    "ForMaskedImageModeling": images.MaskedImageForward,
+    "Backbone": images.BackboneForward,
     "CLIPTextModelWithProjection": images.ProjectedTextForward,
     "CLIPTextModel": images.CLIPTextForward,
     "CLIPVisionModelWithProjection": images.ProjectedImageForward,
@@ -141,15 +149,18 @@ def model_type_of(name: str, core: type[PretrainedModel]) -> str:
 def _forward_of(name: str, core: type[PretrainedModel]) -> type:
     if name in WITHOUT_HEAD:
         return seq2seq.SpeechModelForward if name.startswith("Whisper") else seq2seq.TextSeq2SeqModelForward
-    if name.startswith("Whisper"):
+    if name.startswith("Whisper") and not issubclass(core, CausalLM):
         return pairs.SoundClassifierForward if name.endswith("ForAudioClassification") else seq2seq.SpeechForward
     if issubclass(core, Seq2SeqLM):
         return seq2seq.TextSeq2SeqForward
     if any(base.__module__ == PAIR_HEADS for base in core.__mro__):
         return _by_end(name, _PAIRS)
     if issubclass(core, CausalLM):
-        if any(base.__module__ == TEXT_DECODER for base in core.__mro__):
-            return decoders.BartLMForward
+        for base in core.__mro__:
+            if base.__module__ in TEXT_DECODERS:
+                return TEXT_DECODERS[base.__module__]
+        if name.endswith("DoubleHeadsModel"):
+            return gpt2.DoubleHeadsForward
         return _of_family(name, core, _LANGUAGE_MODELS)
     if issubclass(core, DecoderModel):
         return _of_family(name, core, _DECODERS_ALONE)

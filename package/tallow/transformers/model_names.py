@@ -53,11 +53,14 @@ HEADS = {
     "AutoModelForAudioFrameClassification": "ForAudioFrameClassification",
     "AutoModelForAudioXVector": "ForXVector",
     "AutoModelForCTC": "ForCTC",
+    "AutoModelForMaskedImageModeling": "ForMaskedImageModeling",
+    "AutoBackbone": "Backbone",
     "AutoModelForTextToWaveform": "Model",
 }
 # The tables from configs to models whose names do not follow from those of the classes.
 _OTHER_TABLES = {
     "AutoModel": "MODEL_MAPPING",
+    "AutoBackbone": "MODEL_FOR_BACKBONE_MAPPING",
     "AutoModelForPreTraining": "MODEL_FOR_PRETRAINING_MAPPING",
     "AutoModelForSeq2SeqLM": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING",
 }

@@ -34,7 +34,8 @@ from tallow.transformers.without_effect import effective
 from tallow.utils.checkpoint import checkpoint
 
 FILE = "generation_config.json"
-GENERATING = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # ends of the classes' names
+# The ends of the names of classes that generate texts.
+GENERATING = ("ForCausalLM", "LMHeadModel", "DoubleHeadsModel", "ForConditionalGeneration", "MTModel")
 
 
 class PreTrainedModel(AdapterMixin, GenerationMixin, PretrainedModel):

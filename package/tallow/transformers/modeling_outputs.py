@@ -221,6 +221,25 @@ class ImageClassifierOutput(ModelOutput):
 
 
 @dataclass
+class BackboneOutput(ModelOutput):
+    """The result of the eyes of a model: maps of some stages."""
+
+    feature_maps: Tensors | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
+class MaskedImageModelingOutput(ModelOutput):
+    """The result of a model that restores images."""
+
+    loss: Tensor | None = None
+    reconstruction: Tensor | None = None
+    hidden_states: Tensors | None = None
+    attentions: Tensors | None = None
+
+
+@dataclass
 class MultipleChoiceModelOutput(ModelOutput):
     """The result of a model that chooses one of several texts."""
 
@@ -259,24 +278,6 @@ class ObjectDetectionOutput(ModelOutput):
     logits: Tensor | None = None
     pred_boxes: Tensor | None = None
     last_hidden_state: Tensor | None = None
-
-
-@dataclass
-class DetrObjectDetectionOutput(ModelOutput):
-    """The result of a DETR."""
-
-    loss: Tensor | None = None
-    loss_dict: dict[str, Tensor] | None = None
-    logits: Tensor | None = None
-    pred_boxes: Tensor | None = None
-    auxiliary_outputs: list[dict[str, Tensor]] | None = None
-    last_hidden_state: Tensor | None = None
-    decoder_hidden_states: Tensors | None = None
-    decoder_attentions: Tensors | None = None
-    cross_attentions: Tensors | None = None
-    encoder_last_hidden_state: Tensor | None = None
-    encoder_hidden_states: Tensors | None = None
-    encoder_attentions: Tensors | None = None
 
 
 @dataclass
@@ -454,40 +455,3 @@ class BertForPreTrainingOutput(ModelOutput):
     seq_relationship_logits: Tensor | None = None
     hidden_states: Tensors | None = None
     attentions: Tensors | None = None
-
-
-@dataclass
-class CLIPTextModelOutput(ModelOutput):
-    """The result of CLIP's encoder of texts with its projection."""
-
-    text_embeds: Tensor | None = None
-    last_hidden_state: Tensor | None = None
-    hidden_states: Tensors | None = None
-    attentions: Tensors | None = None
-
-
-@dataclass
-class CLIPVisionModelOutput(ModelOutput):
-    """The result of CLIP's encoder of images with its projection."""
-
-    image_embeds: Tensor | None = None
-    last_hidden_state: Tensor | None = None
-    hidden_states: Tensors | None = None
-    attentions: Tensors | None = None
-
-
-@dataclass
-class CLIPOutput(ModelOutput):
-    """The result of CLIP: how well each image fits each text."""
-
-    loss: Tensor | None = None
-    logits_per_image: Tensor | None = None
-    logits_per_text: Tensor | None = None
-    text_embeds: Tensor | None = None
-    image_embeds: Tensor | None = None
-    text_model_output: BaseModelOutputWithPooling | None = None
-    vision_model_output: BaseModelOutputWithPooling | None = None
-
-    def to_tuple(self) -> tuple[Any, ...]:
-        """Return the fields that are not None; results in them as tuples too."""
-        return tuple(value.to_tuple() if isinstance(value, ModelOutput) else value for value in self.values())

@@ -37,11 +37,20 @@ RENAMED = {
         "output.dense": "mlp.fc2",
     },
     "lfm2_moe": {r"\.mlp\.": ".feed_forward."},
+    "whisper": {r"lm_head\.": "proj_out."},
     "detr": {
         r"backbone\.conv_encoder\.model\.": "backbone.model.",
         r"\.out_proj\.": ".o_proj.",
         r"\.fc1\.": ".mlp.fc1.",
         r"\.fc2\.": ".mlp.fc2.",
+        r"bbox_attention\.([qk])_linear": r"bbox_attention.\1_proj",
+        r"mask_head\.out_lay": "mask_head.output_conv",
+        **{rf"mask_head\.adapter{n + 1}": f"mask_head.fpn_stages.{n}.fpn_adapter" for n in range(3)},
+        **{
+            rf"mask_head\.{part}{n}\.": f"mask_head.{f'conv{n}' if n < 3 else f'fpn_stages.{n - 3}.refine'}.{whole}."
+            for part, whole in (("lay", "conv"), ("gn", "norm"))
+            for n in range(1, 6)
+        },
     },
     "dinov2": {**_ATTENTION, "mlp.weights_out": "mlp.down_proj"},
     "segformer": {
@@ -73,6 +82,8 @@ def theirs(model: Any, name: str) -> str:
 
 def saved(model: Any, state: Mapping[str, Any]) -> dict[str, Any]:
     """Return the weights for a file: without those of a head that the class does not have."""
+    if type(model).__name__ == "WhisperForCausalLM":
+        return {theirs(model, name): value for name, value in state.items()}
     if type(model).__name__ not in WITHOUT_HEAD:
         return dict(state)
     return {name.removeprefix(INNER): value for name, value in state.items() if not _is_of_head(model, name)}

@@ -1,6 +1,7 @@
 """GPT-2: a decoder-only transformer with learned positions and a norm before each part.
 
-Loads Hugging Face folders of `GPT2LMHeadModel`, `GPT2Model`, and the heads for texts, tokens and answers.
+Loads Hugging Face folders of `GPT2LMHeadModel`, `GPT2DoubleHeadsModel`, `GPT2Model`, and the heads for texts, tokens
+and answers.
 
 Letters: B batch, T query positions, S key positions, D width, H heads, K head width, F feed-forward width,
 V vocabulary.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from tallow.nn.cache import KVCache
 from tallow.nn.container import ModuleList
 from tallow.nn.dropout import Dropout
 from tallow.nn.embedding import Embedding
+from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.transposed_linear import Conv1D
@@ -42,6 +44,7 @@ ALIASES = {
     "num_attention_heads": "n_head",
     "num_hidden_layers": "n_layer",
 }
+SUMMARIES = ("last", "first", "mean", "cls_index")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,8 @@ class GPT2Config(DecoderConfig):
         n_inner: F; None means 4 D.
         scale_attn_weights: divide scores by √K.
         scale_attn_by_inverse_layer_idx: divide scores also by the layer's number, counted from 1.
+        summary_type, summary_use_proj, summary_proj_to_labels, summary_activation, summary_first_dropout: how the head
+            for choices makes a score of a text: see `GPT2SequenceSummary`.
     """
 
     vocab_size: int
@@ -67,24 +72,27 @@ class GPT2Config(DecoderConfig):
     layer_norm_epsilon: float = 1e-5
     scale_attn_weights: bool = True
     scale_attn_by_inverse_layer_idx: bool = False
+    summary_type: str = "cls_index"
+    summary_use_proj: bool = True
+    summary_proj_to_labels: bool = True
+    summary_activation: str | None = None
+    summary_first_dropout: float = 0.1
     tie_word_embeddings: bool = True
     bos_token_id: int = 50256
     eos_token_id: tuple[int, ...] = (50256,)
 
     model_types: ClassVar[tuple[str, ...]] = ("gpt2",)
     computed: ClassVar = {**DecoderConfig.computed, "is_decoder": (False, True)}
-    # The first only scales keys before the product instead of scores; the rest belongs to the head for pairs of texts.
-    neutral: ClassVar = frozenset(
-        {
-            *("reorder_and_upcast_attn", "n_ctx", "summary_activation", "summary_first_dropout"),
-            *("summary_proj_to_labels", "summary_type", "summary_use_proj"),
-        }
-    )
+    # The first only scales keys before the product instead of scores; the second repeats n_positions.
+    neutral: ClassVar = frozenset({"reorder_and_upcast_attn", "n_ctx"})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.activation_function)
         self.check_heads("n_embd", "n_head")
+        self.require("summary_type", " or ".join(SUMMARIES), lambda kind: kind in SUMMARIES)
+        if self.summary_activation is not None:
+            activation_named(self.summary_activation)
 
     @classmethod
     def prepare(cls, entries: dict[str, Any]) -> None:
@@ -228,3 +236,69 @@ class GPT2(CausalLM):
     @property
     def cache_shape(self) -> CacheShape:
         return CacheShape(self.config.n_layer, self.config.n_head, self.config.n_embd // self.config.n_head)
+
+
+class GPT2SequenceSummary(Module):
+    """activation(summary(dropout(x))) of one position, or of the mean of all: a score of a text.
+
+    Which one `config.summary_type` says: "cls_index", the positions that a call names; or "last", "first" and "mean" of
+    the second dimension, which in a batch of choices are the choices, as in transformers.
+    """
+
+    def __init__(self, config: GPT2Config, device: Any, dtype: Any) -> None:
+        super().__init__()
+        self.kind = config.summary_type
+        width = 1 if config.summary_proj_to_labels else config.n_embd
+        self.summary = Linear(config.n_embd, width, device=device, dtype=dtype) if config.summary_use_proj else None
+        self.activation = activation_named(config.summary_activation) if config.summary_activation else None
+        self.first_dropout = Dropout(config.summary_first_dropout)
+
+    def forward(self, x_BTD: Tensor, places: Tensor | None = None) -> Tensor:
+        """Return scores (..., 1).
+
+        Args:    places: the position to read of each text, (...); None means the last
+        Shapes:  x (..., T, D)
+        """
+        x_BD = self.first_dropout(self._read(x_BTD, places))
+        if self.summary is not None:
+            x_BD = self.summary(x_BD)
+        return x_BD if self.activation is None else self.activation(x_BD)
+
+    def _read(self, x_BTD: Tensor, places: Tensor | None) -> Tensor:
+        if self.kind == "mean":
+            return x_BTD.mean(1)
+        if self.kind != "cls_index":
+            return x_BTD[:, 0 if self.kind == "first" else -1]
+        if places is None:
+            return x_BTD[..., -1, :]
+        index = places[..., None, None].expand(*places.shape, 1, x_BTD.shape[-1])
+        return x_BTD.gather(-2, index).squeeze(-2)
+
+
+class DoubleHeadsLogits(NamedTuple):
+    """The output of both heads.
+
+    Shapes:  logits (B, T, V); mc_logits (B,), the score of each text
+    """
+
+    logits: Tensor
+    mc_logits: Tensor
+
+
+class GPT2DoubleHeadsModel(GPT2):
+    """A language model that also scores texts, of which one is to be chosen.
+
+    Args:    as DecoderModel
+    """
+
+    def __init__(self, config: GPT2Config, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config, device, dtype)
+        self.multiple_choice_head = GPT2SequenceSummary(config, device, dtype)
+        self.reset_parameters()
+
+    def forward(  # type: ignore[override]
+        self, tokens_BT: Tensor, mc_token_ids: Tensor | None = None, cache: KVCache | None = None
+    ) -> DoubleHeadsLogits:
+        """Return logits of the next token, and a score of each text, by its position `mc_token_ids` (B,)."""
+        hidden_BTD = self.hidden(tokens_BT, cache)
+        return DoubleHeadsLogits(self.logits(hidden_BTD), self.multiple_choice_head(hidden_BTD, mc_token_ids)[..., 0])

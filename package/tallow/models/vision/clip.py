@@ -1,9 +1,10 @@
 """CLIP: an encoder of images and one of texts, whose vectors are near each other where a text describes an image.
 
-Loads Hugging Face folders of `CLIPModel`, `CLIPTextModel`, `CLIPVisionModel`, `CLIPTextModelWithProjection` and
-`CLIPVisionModelWithProjection`; those of one encoder from the folder of a `CLIPModel` as well.
+Loads Hugging Face folders of `CLIPModel`, `CLIPForImageClassification`, `CLIPTextModel`, `CLIPVisionModel`,
+`CLIPTextModelWithProjection` and `CLIPVisionModelWithProjection`; those of one encoder from the folder of a `CLIPModel`
+as well.
 
-Letters: B texts, I images, C channels, Y and X pixels, T positions, D width, E width of the shared vectors.
+Letters: B texts, I images, C channels, Y and X pixels, T positions, D width, E width of the shared vectors, L labels.
 
 Source:  Radford et al. 2021, arXiv:2103.00020; names as in the checkpoints
 """
@@ -20,7 +21,7 @@ from tallow.core.creation import arange, full
 from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError
 from tallow.models.activations import activation_named
-from tallow.models.config import Config
+from tallow.models.config import Config, labels_of
 from tallow.models.encoders.bert import backward_mask
 from tallow.models.encoders.encoder_layers import FeedForward
 from tallow.models.pretrained import PretrainedModel, check_length
@@ -126,6 +127,7 @@ class CLIPConfig(Config):
     Attributes:
         projection_dim: E.
         logit_scale_init_value: of fresh weights, the logarithm of the factor of the cosines.
+        labels: the labels of the classifier of images, in the order of its logits; `id2label` in the file.
     """
 
     text_config: CLIPTextConfig = field(default_factory=CLIPTextConfig)
@@ -133,10 +135,15 @@ class CLIPConfig(Config):
     projection_dim: int = 512
     logit_scale_init_value: float = 2.6592
     initializer_range: float = 0.02
+    labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("clip",)
     neutral: ClassVar = frozenset({"text_config_dict", "vision_config_dict"})  # read by from_entries
     unread: ClassVar = frozenset({"initializer_range"})
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        labels_of(entries)
 
     @classmethod
     def from_entries(cls, entries: Mapping[str, Any], source: str, *, strict: bool = False) -> Self:
@@ -448,3 +455,29 @@ class CLIPModel(PretrainedModel):
         texts_BE = F.normalize(self.get_text_features(input_ids, attention_mask), dim=-1)
         logits_BI = texts_BE @ images_IE.T * self.logit_scale.exp()
         return CLIPOutput(logits_BI.T, logits_BI, texts_BE, images_IE)
+
+
+class CLIPForImageClassification(PretrainedModel):
+    """Labels images by the mean of the patches: logits (I, L), in the order of `config.labels`.
+
+    Args:    as CLIPTextModel
+    """
+
+    config_class = CLIPConfig
+    base_model_prefix = "clip"
+
+    def __init__(self, config: CLIPConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        vision = config.vision_config
+        self.vision_model = CLIPVisionModel(vision, device, dtype)
+        self.classifier = Linear(vision.hidden_size, len(config.labels), device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def is_superfluous(self, name: str) -> bool:
+        others = ("text_model.", "text_projection.", "visual_projection.", "logit_scale")
+        return name.startswith(others) or name.endswith(".position_ids")
+
+    def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> Tensor:
+        """Return logits (I, L).  Args, shapes, raises: as `CLIPVisionModel`"""
+        x_ITD = self.vision_model(pixel_values, interpolate_pos_encoding=interpolate_pos_encoding).last_hidden_state
+        return self.classifier(x_ITD[:, 1:].mean(1))

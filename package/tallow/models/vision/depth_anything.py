@@ -18,7 +18,7 @@ from tallow.core.tensor import Tensor
 from tallow.errors import CheckpointError
 from tallow.models.config import Config, tupled
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.vision.dinov2 import Dinov2Backbone, Dinov2Config
+from tallow.models.vision.dinov2 import Dinov2Config, Dinov2Stages
 from tallow.models.vision.vit import rectangle
 from tallow.nn import functional as F
 from tallow.nn.container import ModuleList
@@ -26,7 +26,8 @@ from tallow.nn.convolution import Conv2d, ConvTranspose2d
 from tallow.nn.linear import Identity
 from tallow.nn.module import Module
 
-SMALL = Dinov2Config(image_size=518, hidden_size=384, num_attention_heads=6, out_indices=(9, 10, 11, 12))
+STAGES = ("stage9", "stage10", "stage11", "stage12")
+SMALL = Dinov2Config(image_size=518, hidden_size=384, num_attention_heads=6, out_features=STAGES)
 KINDS = ("relative", "metric")
 
 
@@ -65,7 +66,7 @@ class DepthAnythingConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         own = self.backbone_config
-        maps = len(own.read_layers)
+        maps = max(len(own.out_features), 1)
         self.require("depth_estimation_type", " or ".join(KINDS), lambda kind: kind in KINDS)
         self.require("patch_size", "that of the backbone", lambda side: (side, side) == rectangle(own.patch_size))
         self.require("reassemble_hidden_size", "hidden_size of the backbone", lambda width: width == own.hidden_size)
@@ -239,7 +240,7 @@ class DepthAnythingForDepthEstimation(PretrainedModel):
 
     def __init__(self, config: DepthAnythingConfig, device: Any = None, dtype: Any = None) -> None:
         super().__init__(config)
-        self.backbone = Dinov2Backbone(config.backbone_config, device, dtype)
+        self.backbone = Dinov2Stages(config.backbone_config, device, dtype)
         self.neck = Neck(config, device, dtype)
         self.head = DepthHead(config, device, dtype)
         self.reset_parameters()

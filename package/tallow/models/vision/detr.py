@@ -24,7 +24,8 @@ from tallow.errors import CheckpointError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of, rename
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.vision.resnet import ResNetBackbone, ResNetConfig, from_timm
+from tallow.models.vision.resnet import ResNetConfig, ResNetStages, from_timm
+from tallow.models.vision.stages import chosen, stage_name
 from tallow.nn import functional as F
 from tallow.nn.attention import merge_heads, split_heads
 from tallow.nn.container import ModuleList
@@ -37,8 +38,10 @@ from tallow.nn.normalization import LayerNorm
 from tallow.ops.joining import cat, stack
 
 BACKBONE = "model.backbone.conv_encoder.model."
+BACKBONES = (f"detr.{BACKBONE}", BACKBONE, BACKBONE.removeprefix("model."))  # by the head of the model
 TEMPERATURE = 10000.0
 ROWS = 50  # of a table of learned positions
+ALL_STAGES = ("stage1", "stage2", "stage3", "stage4")  # which a backbone of timm returns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +52,7 @@ class DetrConfig(Config):
         backbone_config: the sizes of the ResNet.
         num_queries: how many objects it finds at most.
         position_embedding_type: "sine" or "learned", of the cells of the map.
+        auxiliary_loss: the norm follows each layer of the decoder, as in training with a loss of each.
         labels: names of the kinds of objects, in the order of the logits; `id2label` in the file.
     """
 
@@ -67,13 +71,13 @@ class DetrConfig(Config):
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
     init_std: float = 0.02
+    auxiliary_loss: bool = False
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
 
     model_types: ClassVar[tuple[str, ...]] = ("detr",)
     layer_counts: ClassVar[tuple[str, ...]] = ("encoder_layers", "decoder_layers")
     computed: ClassVar = {
         "is_encoder_decoder": (True,),
-        "auxiliary_loss": (False,),  # with it, the norm follows each layer of the decoder
         "dilation": (False,),
         "scale_embedding": (False,),
         "backbone_kwargs": (None, {}),
@@ -96,6 +100,12 @@ class DetrConfig(Config):
         self.require("position_embedding_type", "sine or learned", lambda kind: kind in ("sine", "learned"))
 
     @property
+    def map_sizes(self) -> list[int]:
+        """The channels of the maps of the backbone that are read."""
+        eyes = self.backbone_config
+        return list(chosen(eyes.out_features, (eyes.embedding_size, *eyes.hidden_sizes)))
+
+    @property
     def initializer_range(self) -> float:
         """The standard deviation of fresh weights."""
         return self.init_std
@@ -116,7 +126,7 @@ class DetrConfig(Config):
     def separated(self, state: Mapping[str, Any]) -> Mapping[str, Any]:
         found = {}
         for name, value in state.items():
-            start = next((start for start in (BACKBONE, BACKBONE.removeprefix("model.")) if name.startswith(start)), "")
+            start = next((start for start in BACKBONES if name.startswith(start)), "")
             found[start + from_timm(name.removeprefix(start)) if start else name] = value
         return found
 
@@ -131,7 +141,13 @@ def backbone_of(entries: Mapping[str, Any], own: Any) -> ResNetConfig:
     named = own if isinstance(own, dict) else entries
     if isinstance(own, dict) and own.get("model_type") != "timm_backbone":
         raise CheckpointError(f"a backbone of type {own.get('model_type')!r:.80}", hint="tallow has ResNets there")
-    return ResNetConfig.of_timm(str(named.get("backbone") or "resnet50"), entries.get("num_channels") or 3)
+    read = named.get("out_indices")
+    stages = tuple(stage_name(place) for place in read) if _are_places(read) else ALL_STAGES
+    return ResNetConfig.of_timm(str(named.get("backbone") or "resnet50"), entries.get("num_channels") or 3, stages)
+
+
+def _are_places(read: Any) -> bool:
+    return isinstance(read, list | tuple) and len(read) > 0 and all(type(place) is int and place >= 0 for place in read)
 
 
 class DetectionOutput(NamedTuple):
@@ -266,11 +282,14 @@ class DetrDecoder(Module):
         sizes = config.decoder_attention_heads, config.decoder_ffn_dim
         self.layers = ModuleList(DetrDecoderLayer(config, *sizes, device, dtype) for _ in range(config.decoder_layers))
         self.layernorm = LayerNorm(config.d_model, device=device, dtype=dtype)
+        self.normalizes_each = config.auxiliary_loss
 
     def forward(self, queries_BQD: Tensor, cells_BTD: Tensor, places_BTD: Tensor, mask: Tensor | None) -> Tensor:
         x_BQD = zeros(tuple(queries_BQD.shape), dtype=queries_BQD.dtype, device=queries_BQD.device)
         for layer in self.layers:
             x_BQD = layer(x_BQD, queries_BQD, cells_BTD, places_BTD, mask)
+            if self.normalizes_each:
+                x_BQD = self.layernorm(x_BQD)
         return self.layernorm(x_BQD)
 
 
@@ -279,7 +298,7 @@ class ConvEncoder(Module):
 
     def __init__(self, config: DetrConfig, device: Any, dtype: Any) -> None:
         super().__init__()
-        self.model = ResNetBackbone(config.backbone_config, device, dtype)
+        self.model = ResNetStages(config.backbone_config, device, dtype)
 
 
 class Backbone(Module):
@@ -300,6 +319,10 @@ class DetrPretrainedModel(PretrainedModel):
         heads = ("class_labels_classifier.", "bbox_predictor.", "mask_head.", "bbox_attention.")
         return name.startswith(heads) or name.endswith(".num_batches_tracked")
 
+    def adapt(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """As PretrainedModel; the parts of a model of masks have a prefix that others leave out."""
+        return super().adapt({name.removeprefix("detr."): value for name, value in state.items()})
+
 
 class DetrModel(DetrPretrainedModel):
     """The backbone, the encoder and the decoder.
@@ -316,7 +339,7 @@ class DetrModel(DetrPretrainedModel):
         learned = config.position_embedding_type == "learned"
         self.position_embedding = LearnedPositions(width // 2, device, dtype) if learned else None
         self.query_position_embeddings = Embedding(config.num_queries, width, **factory)
-        self.input_projection = Conv2d(config.backbone_config.hidden_sizes[-1], width, 1, **factory)
+        self.input_projection = Conv2d(config.map_sizes[-1], width, 1, **factory)
         self.encoder = DetrEncoder(config, device, dtype)
         self.decoder = DetrDecoder(config, device, dtype)
         self.reset_parameters()
@@ -328,13 +351,13 @@ class DetrModel(DetrPretrainedModel):
         Shapes:  pixel_values (B, C, Y, X); pixel_mask (B, Y, X)
         Raises:  ShapeError
         """
-        map_BCYX = self.backbone.conv_encoder.model(pixel_values)[-1]
+        map_BCYX = self.backbone.conv_encoder.model(pixel_values)[-1]  # the last one that is read
         size = tuple(map_BCYX.shape[2:])
-        if pixel_mask is None:
-            mask_BYX, mask = ones((pixel_values.shape[0], *size), device=pixel_values.device), None
+        mask = self.cell_mask(pixel_mask, size)
+        if mask is None:
+            mask_BYX = ones((pixel_values.shape[0], *size), device=pixel_values.device)
         else:
-            mask_BYX = F.interpolate(pixel_mask[None].float(), size=size)[0]
-            mask = (mask_BYX != 0).flatten(1)[:, None, None]
+            mask_BYX = mask.reshape(-1, *size).float()
         cells_BTD = self.input_projection(map_BCYX).flatten(2).transpose(1, 2)
         places_BTD = (
             sine_positions(mask_BYX, self.config.d_model // 2).to(cells_BTD.dtype)
@@ -344,6 +367,13 @@ class DetrModel(DetrPretrainedModel):
         cells_BTD = self.encoder(cells_BTD, places_BTD, mask)
         queries_BQD = self.query_position_embeddings.weight[None].expand(pixel_values.shape[0], -1, -1)
         return self.decoder(queries_BQD, cells_BTD, places_BTD, mask), cells_BTD
+
+    @staticmethod
+    def cell_mask(pixel_mask: Tensor | None, size: tuple[int, int]) -> Tensor | None:
+        """Return which cells of a map of this size are no padding, (B, 1, 1, T); None if all are."""
+        if pixel_mask is None:
+            return None
+        return (F.interpolate(pixel_mask[None].float(), size=size)[0] != 0).flatten(1)[:, None, None]
 
 
 class BoxHead(Module):

@@ -1,6 +1,7 @@
-"""DINOv2: a ViT trained without labels, with a learned scale of each part of a layer; and its classifier.
+"""DINOv2: a ViT trained without labels, with a learned scale of each part of a layer; its classifier, and its
+layers as the eyes of other models.
 
-Loads Hugging Face folders of `Dinov2Model` and `Dinov2ForImageClassification`.
+Loads Hugging Face folders of `Dinov2Model`, `Dinov2ForImageClassification` and `Dinov2Backbone`.
 
 Letters: B batch, T positions, D width, L labels.
 
@@ -15,14 +16,14 @@ from typing import Any, ClassVar
 from tallow.core.apply import apply
 from tallow.core.creation import full, ones
 from tallow.core.tensor import Tensor
-from tallow.errors import CheckpointError
 from tallow.models.activations import activation_named, gated
-from tallow.models.config import Side, tupled
+from tallow.models.config import Side
 from tallow.models.encoders.encoder_layers import FeedForward
 from tallow.models.pretrained import PretrainedModel
-from tallow.models.vision.vit import ImageConfig, ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings
+from tallow.models.vision.stages import check_stages, chosen, stages_of
+from tallow.models.vision.vit import ImageConfig, ImageLayers, PooledOutput, ViTAttention, ViTEmbeddings, rectangle
 from tallow.nn import functional as F
-from tallow.nn.linear import Identity, Linear
+from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
 from tallow.nn.parameter import Parameter
@@ -39,8 +40,9 @@ class Dinov2Config(ImageConfig):
         drop_path_rate: in training, the probability that a sample skips a part of a layer.
         layerscale_value: the scales of fresh weights.
         use_swiglu_ffn: the feed-forward part is a SwiGLU of two thirds of that width.
-        out_indices: of a backbone, the layers whose states it returns: 0 the embeddings; None means the last one.
-        apply_layernorm: whether a backbone normalises them.
+        out_features: the names of the layers whose output a backbone returns: "stem", "stage1", ...; the last by
+            default.
+        apply_layernorm, reshape_hidden_states: of a backbone: normalize its outputs, and return them as maps.
     """
 
     mlp_ratio: float = 4
@@ -49,55 +51,29 @@ class Dinov2Config(ImageConfig):
     layerscale_value: float = 1.0
     drop_path_rate: float = 0.0
     use_swiglu_ffn: bool = False
-    out_indices: tuple[int, ...] | None = None
+    out_features: tuple[str, ...] = ()
     apply_layernorm: bool = True
+    reshape_hidden_states: bool = True
 
     model_types: ClassVar[tuple[str, ...]] = ("dinov2",)
-    # Of pretraining with masked patches, and the layout of a backbone's result.
-    neutral: ClassVar = frozenset({"use_mask_token", "stage_names", "reshape_hidden_states"})
+    neutral: ClassVar = frozenset({"use_mask_token"})  # of pretraining with masked patches
+
+    @classmethod
+    def prepare(cls, entries: dict[str, Any]) -> None:
+        super().prepare(entries)
+        stages_of(entries, entries.get("num_hidden_layers", cls.num_hidden_layers))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.require("drop_path_rate", "a probability below 1", lambda rate: rate < 1)
         self.require("mlp_ratio", "0.1 to 100", lambda ratio: 0.1 <= ratio <= 100)
-        count = self.num_hidden_layers
-        self.require("out_indices", f"numbers of layers, rising, up to {count}", self._are_layers)
-
-    def _are_layers(self, numbers: tuple[int, ...] | None) -> bool:
-        count = self.num_hidden_layers
-        if numbers is not None and not all(-count - 1 <= number <= count for number in numbers):
-            return False
-        return list(self.read_layers) == sorted({*self.read_layers}) != []
-
-    @property
-    def read_layers(self) -> tuple[int, ...]:
-        """The numbers of the layers whose states a backbone returns, 0 for the embeddings."""
-        chosen = (-1,) if self.out_indices is None else self.out_indices
-        return tuple(number % (self.num_hidden_layers + 1) for number in chosen)
-
-    @classmethod
-    def prepare(cls, entries: dict[str, Any]) -> None:
-        super().prepare(entries)
-        found = {name: entries.pop(name, None) for name in ("out_features", "out_indices")}
-        named, numbered = (entries.get(f"_{name}") or value for name, value in found.items())
-        if numbered is None and isinstance(named, list):
-            numbered = [0 if name == "stem" else _number_of(name) for name in named]
-        entries["out_indices"] = numbered
-        tupled(entries, "out_indices")
+        check_stages(self, self.num_hidden_layers)
 
     @property
     def inner_size(self) -> int:
         """The width of the feed-forward part."""
         inner = int(self.hidden_size * self.mlp_ratio)
         return (int(inner * 2 / 3) + 7) // 8 * 8 if self.use_swiglu_ffn else inner
-
-
-def _number_of(name: Any) -> int:
-    """Return the number of a stage such as "stage3".  Raises: CheckpointError"""
-    number = str(name).removeprefix("stage")
-    if not number.isascii() or not number.isdigit() or len(number) > len("1000"):
-        raise CheckpointError(f"out_features has {name!r:.80}", hint='name layers as "stem", "stage1" and so on')
-    return int(number)
 
 
 class SwiGLU(Module):
@@ -198,10 +174,10 @@ class Dinov2Model(Dinov2PretrainedModel):
         return PooledOutput(x_BTD, x_BTD[:, 0])
 
 
-class Dinov2Backbone(Module):
-    """The encoder as the eyes of other models: `forward` returns the states (B, T, D) after some of its layers.
+class Dinov2Stages(Module):
+    """The encoder as the eyes of other models: `forward` returns the states (B, T, D) of `config.out_features`.
 
-    Args:    as Dinov2Model; `config.out_indices` says after which
+    Args:    as Dinov2Model
     """
 
     def __init__(self, config: Dinov2Config, device: Any, dtype: Any) -> None:
@@ -211,14 +187,17 @@ class Dinov2Backbone(Module):
         self.encoder = ImageLayers(Dinov2Layer(config, device, dtype) for _ in range(config.num_hidden_layers))
         self.layernorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
 
-    def forward(self, pixels_BCYX: Tensor) -> list[Tensor]:
-        x_BTD = self.embeddings(pixels_BCYX, any_size=True)
-        states = [x_BTD]
-        for layer in self.encoder.layer:
-            x_BTD = layer(x_BTD)
-            states.append(x_BTD)
-        norm = self.layernorm if self.config.apply_layernorm else Identity()
-        return [norm(states[number]) for number in self.config.read_layers]
+    def forward(self, pixels_BCYX: Tensor) -> tuple[Tensor, ...]:
+        return states_of(self, pixels_BCYX)
+
+
+def states_of(model: Any, pixels_BCYX: Tensor) -> tuple[Tensor, ...]:
+    """Return the states (B, T, D) of `config.out_features`, normalised if the config says so."""
+    states = [model.embeddings(pixels_BCYX, any_size=True)]
+    for layer in model.encoder.layer:
+        states.append(layer(states[-1]))
+    found = chosen(model.config.out_features, states)
+    return tuple(model.layernorm(x_BTD) for x_BTD in found) if model.config.apply_layernorm else found
 
 
 class Dinov2ForImageClassification(Dinov2PretrainedModel):
@@ -236,3 +215,35 @@ class Dinov2ForImageClassification(Dinov2PretrainedModel):
     def forward(self, pixel_values: Tensor) -> Tensor:
         x_BTD = self.dinov2(pixel_values).last_hidden_state
         return self.classifier(apply(cat, (x_BTD[:, 0], x_BTD[:, 1:].mean(1)), -1))
+
+
+class Dinov2Backbone(Dinov2PretrainedModel):
+    """The layers as the eyes of another model: the outputs of `config.out_features`, the first ones first.
+
+    Args:    as Dinov2Model
+    """
+
+    def __init__(self, config: Dinov2Config, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.embeddings = ViTEmbeddings(config, device, dtype)
+        self.encoder = ImageLayers(Dinov2Layer(config, device, dtype) for _ in range(config.num_hidden_layers))
+        self.layernorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    @property
+    def num_features(self) -> list[int]:
+        """The width after the embeddings, and after each layer."""
+        return [self.config.hidden_size] * (self.config.num_hidden_layers + 1)
+
+    def forward(self, pixel_values: Tensor) -> tuple[Tensor, ...]:
+        """Return the outputs of images of any size.
+
+        Shapes:  pixel_values (B, C, height, width) -> each (B, D, rows, columns), or (B, T, D) unless
+                 `config.reshape_hidden_states`
+        Raises:  ShapeError for other shapes
+        """
+        found = states_of(self, pixel_values)
+        if not self.config.reshape_hidden_states:
+            return found
+        (height, width), (rows, columns) = pixel_values.shape[2:], rectangle(self.config.patch_size)
+        return tuple(x_BTD[:, 1:].mT.unflatten(2, (height // rows, width // columns)) for x_BTD in found)

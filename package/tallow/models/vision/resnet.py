@@ -1,6 +1,6 @@
 """ResNet: stages of residual blocks of convolutions; its classifier, and the stages as the eyes of other models.
 
-Loads Hugging Face folders of `ResNetModel` and `ResNetForImageClassification`.
+Loads Hugging Face folders of `ResNetModel`, `ResNetForImageClassification` and `ResNetBackbone`.
 
 Letters: B batch, C channels, Y and X pixels, D channels of the last stage, L labels.
 
@@ -19,6 +19,7 @@ from tallow.errors import CheckpointError, ShapeError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, labels_of, tupled
 from tallow.models.pretrained import PretrainedModel
+from tallow.models.vision.stages import check_stages, chosen, stages_of
 from tallow.models.vision.vit import PooledOutput
 from tallow.nn import functional as F
 from tallow.nn.channel_normalization import BatchNorm2d
@@ -53,6 +54,7 @@ class ResNetConfig(Config):
         downsample_in_first_stage: whether the first stage halves the picture, as the others do.
         downsample_in_bottleneck: halve it in the first convolution of a bottleneck, not the second.
         labels: the labels of the classifier, in the order of its logits; `id2label` in the file.
+        out_features: the names of the stages whose maps a backbone returns: "stem", "stage1", ...; the last by default.
     """
 
     num_channels: int = 3
@@ -65,10 +67,11 @@ class ResNetConfig(Config):
     downsample_in_bottleneck: bool = False
     initializer_range: float = 0.02
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
+    out_features: tuple[str, ...] = ()
 
     model_types: ClassVar[tuple[str, ...]] = ("resnet",)
     layer_counts: ClassVar[tuple[str, ...]] = ("blocks",)
-    neutral: ClassVar = frozenset({"out_features", "out_indices", "stage_names", "layer_types"})
+    neutral: ClassVar = frozenset({"layer_types"})
     computed: ClassVar = {"layer_types": (list(KINDS), None)}
 
     def __post_init__(self) -> None:
@@ -78,6 +81,7 @@ class ResNetConfig(Config):
         self.require("depths", "one positive number for each of hidden_sizes", self._fit)
         least = 1 if self.layer_type == "basic" else REDUCTION
         self.require("hidden_sizes", f"{least} channels or more", lambda sizes: min(sizes) >= least)
+        check_stages(self, len(self.depths))
 
     def _fit(self, depths: tuple[int, ...]) -> bool:
         return len(depths) == len(self.hidden_sizes) > 0 and min(*depths, *self.hidden_sizes) > 0
@@ -91,16 +95,19 @@ class ResNetConfig(Config):
     def prepare(cls, entries: dict[str, Any]) -> None:
         labels_of(entries)
         tupled(entries, "hidden_sizes", "depths")
+        depths = entries.get("depths", cls.depths)
+        stages_of(entries, len(depths) if isinstance(depths, tuple) else None)
 
     @classmethod
-    def of_timm(cls, name: str, channels: int = 3) -> ResNetConfig:
+    def of_timm(cls, name: str, channels: int = 3, out_features: tuple[str, ...] = ()) -> ResNetConfig:
         """Return the sizes of a model of the package timm, such as "resnet50".  Raises: CheckpointError"""
         stem = name.partition(".")[0]
         if stem not in TIMM:
             raise CheckpointError(f"the backbone {name!r:.80}", hint=f"tallow has {', '.join(TIMM)}")
         depths, kind = TIMM[stem]
         sizes = NARROW if kind == "basic" else WIDE
-        return cls(num_channels=channels, depths=depths, layer_type=kind, hidden_sizes=sizes)
+        own = {"num_channels": channels, "depths": depths, "layer_type": kind, "hidden_sizes": sizes}
+        return cls(**own, out_features=out_features)
 
 
 class FrozenNorm(Module):
@@ -231,16 +238,18 @@ class ResNetEncoder(Module):
         return maps
 
 
-class ResNetBackbone(Module):
-    """The stages of a ResNet, with norms that training leaves; `forward` returns the maps after each stage."""
+class ResNetStages(Module):
+    """The stages of a ResNet, with norms that training leaves; `forward` returns the maps of `config.out_features`."""
 
     def __init__(self, config: ResNetConfig, device: Any, dtype: Any) -> None:
         super().__init__()
         self.embedder = ResNetEmbeddings(config, FrozenNorm, device, dtype)
         self.encoder = ResNetEncoder(config, FrozenNorm, device, dtype)
+        self.out_features = config.out_features
 
-    def forward(self, pixels_BCYX: Tensor) -> list[Tensor]:
-        return self.encoder(self.embedder(pixels_BCYX))
+    def forward(self, pixels_BCYX: Tensor) -> tuple[Tensor, ...]:
+        stem_BDYX = self.embedder(pixels_BCYX)
+        return chosen(self.out_features, [stem_BDYX, *self.encoder(stem_BDYX)])
 
 
 class ResNetPretrainedModel(PretrainedModel):
@@ -271,6 +280,29 @@ class ResNetModel(ResNetPretrainedModel):
         """Return the maps (B, D, Y, X) of the last stage, and their means (B, D, 1, 1).  Raises: ShapeError"""
         last_BDYX = self.encoder(self.embedder(pixel_values))[-1]
         return PooledOutput(last_BDYX, last_BDYX.mean((2, 3), keepdim=True))
+
+
+class ResNetBackbone(ResNetPretrainedModel):
+    """The stages as the eyes of another model: the maps (B, D, Y, X) of `config.out_features`, the first ones first.
+
+    Args:    as ResNetModel
+    """
+
+    def __init__(self, config: ResNetConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.embedder = ResNetEmbeddings(config, BatchNorm2d, device, dtype)
+        self.encoder = ResNetEncoder(config, BatchNorm2d, device, dtype)
+        self.reset_parameters()
+
+    @property
+    def num_features(self) -> list[int]:
+        """The channels of the map after the stem, and after each stage."""
+        return [self.config.embedding_size, *self.config.hidden_sizes]
+
+    def forward(self, pixel_values: Tensor) -> tuple[Tensor, ...]:
+        """Return the maps.  Raises: ShapeError"""
+        stem_BDYX = self.embedder(pixel_values)
+        return chosen(self.config.out_features, [stem_BDYX, *self.encoder(stem_BDYX)])
 
 
 class ResNetForImageClassification(ResNetPretrainedModel):

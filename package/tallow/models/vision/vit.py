@@ -1,7 +1,7 @@
-"""ViT: an encoder that reads an image as a sequence of square patches, after a token for the whole image; and its
-classifier.
+"""ViT: an encoder that reads an image as a sequence of square patches, after a token for the whole image; its
+classifier, and the decoder of images with masked patches.
 
-Loads Hugging Face folders of `ViTModel` and `ViTForImageClassification`.
+Loads Hugging Face folders of `ViTModel`, `ViTForImageClassification` and `ViTForMaskedImageModeling`.
 
 Letters: B batch, C channels, Y and X pixels, P patches, T positions (P + 1), D width, L labels.
 
@@ -15,21 +15,23 @@ from math import prod
 from typing import Any, ClassVar, NamedTuple
 
 from tallow.core.apply import apply
+from tallow.core.creation import zeros
 from tallow.core.tensor import Tensor
-from tallow.errors import ShapeError
+from tallow.errors import ArgumentError, ShapeError
 from tallow.models.activations import activation_named
 from tallow.models.config import Config, Side, labels_of, tupled
 from tallow.models.encoders.bert_layers import BertIntermediate, BertSelfAttention
 from tallow.models.pretrained import PooledModel, PretrainedModel
 from tallow.nn import functional as F
 from tallow.nn import init
-from tallow.nn.container import ModuleList
+from tallow.nn.container import ModuleList, Sequential
 from tallow.nn.convolution import Conv2d
 from tallow.nn.dropout import Dropout
 from tallow.nn.linear import Linear
 from tallow.nn.module import Module
 from tallow.nn.normalization import LayerNorm
-from tallow.nn.parameter import empty_parameter
+from tallow.nn.parameter import Parameter, empty_parameter
+from tallow.nn.reshaping import PixelShuffle
 from tallow.ops.joining import cat
 
 
@@ -71,19 +73,21 @@ class ViTConfig(ImageConfig):
 
     Attributes:
         pooler_output_size, pooler_act: the width of the pooler's output, None for hidden_size, and its activation.
+        encoder_stride: the sides in pixels of what the decoder of masked images makes of a patch.
     """
 
     intermediate_size: int = 3072
     layer_norm_eps: float = 1e-12
     pooler_output_size: int | None = None
     pooler_act: str = "tanh"
+    encoder_stride: int = 16
 
     model_types: ClassVar[tuple[str, ...]] = ("vit",)
-    neutral: ClassVar = frozenset({"encoder_stride"})  # of the decoder of masked images
 
     def __post_init__(self) -> None:
         super().__post_init__()
         activation_named(self.pooler_act)
+        self.require("encoder_stride", "1 to 1024", lambda stride: 0 < stride <= 1024)
 
 
 def rectangle(side: Side) -> tuple[int, int]:
@@ -158,26 +162,44 @@ class PatchProjection(Module):
 class ViTEmbeddings(Module):
     """A learned token and the embedded patches, plus the embeddings of their positions."""
 
-    def __init__(self, config: Any, device: Any, dtype: Any) -> None:
+    def __init__(self, config: Any, device: Any, dtype: Any, *, use_mask_token: bool = False) -> None:
         super().__init__()
         self.config = config
         positions = 1 + prod(grid_of(config))
         self.patch_embeddings = PatchProjection(config, device, dtype)
+        self.mask_token = (
+            Parameter(zeros((1, 1, config.hidden_size), device=device, dtype=dtype)) if use_mask_token else None
+        )
         self.cls_token = empty_parameter(1, 1, config.hidden_size, device=device, dtype=dtype)
         self.position_embeddings = empty_parameter(1, positions, config.hidden_size, device=device, dtype=dtype)
         self.dropout = Dropout(config.hidden_dropout_prob)
         for table in (self.cls_token, self.position_embeddings):
             init.trunc_normal_(table, 0.0, config.initializer_range)
 
-    def forward(self, pixels_BCYX: Tensor, *, any_size: bool) -> Tensor:
+    def forward(self, pixels_BCYX: Tensor, masked_BP: Tensor | None = None, *, any_size: bool) -> Tensor:
         project = self.patch_embeddings.projection
         check_image(pixels_BCYX, self.config, any_size=any_size)
         patches_BDYX = project(pixels_BCYX.to(project.weight.dtype))
-        x_BTD = apply(
-            cat, (self.cls_token.expand(pixels_BCYX.shape[0], -1, -1), patches_BDYX.flatten(2).transpose(1, 2)), 1
-        )
+        patches_BPD = patches_BDYX.flatten(2).transpose(1, 2)
+        if masked_BP is not None:
+            patches_BPD = self.masked(patches_BPD, masked_BP)
+        x_BTD = apply(cat, (self.cls_token.expand(pixels_BCYX.shape[0], -1, -1), patches_BPD), 1)
         grid = grid_of(self.config)
         return self.dropout(x_BTD + positions_of(self.position_embeddings[0], grid, *patches_BDYX.shape[2:]))
+
+    def masked(self, patches_BPD: Tensor, masked_BP: Tensor) -> Tensor:
+        """Replace patches where the mask is not 0 by the token for them.
+
+        Raises:  ShapeError for a mask of another shape; ArgumentError for a model without the token
+        """
+        if self.mask_token is None:
+            raise ArgumentError("the model has no token for masked patches", hint="make it with use_mask_token=True")
+        if tuple(masked_BP.shape) != tuple(patches_BPD.shape[:2]):
+            raise ShapeError(
+                f"bool_masked_pos {tuple(masked_BP.shape)}; the images have {tuple(patches_BPD.shape[:2])} patches"
+            )
+        mask_BP1 = masked_BP[:, :, None].to(patches_BPD.dtype)
+        return patches_BPD * (1 - mask_BP1) + self.mask_token * mask_BP1
 
 
 class Dense(Module):
@@ -251,7 +273,7 @@ class ViTPretrainedModel(PretrainedModel):
     base_model_prefix = "vit"
 
     def is_superfluous(self, name: str) -> bool:
-        return name.startswith(("classifier.", "decoder.")) or "pooler." in name or name.endswith(".mask_token")
+        return name.startswith(("classifier.", "decoder.")) or "pooler." in name or name.endswith("mask_token")
 
 
 class ViTModel(ViTPretrainedModel, PooledModel):
@@ -260,27 +282,43 @@ class ViTModel(ViTPretrainedModel, PooledModel):
     Args:
         config: the sizes.
         add_pooling_layer: add the pooler; a checkpoint without one loads without it.
+        use_mask_token: add the token that takes the place of masked patches.
         device, dtype: of the parameters; on device "meta" they take no memory, for `load_state_dict(assign=True)`.
     """
 
     def __init__(
-        self, config: ViTConfig, device: Any = None, dtype: Any = None, *, add_pooling_layer: bool = True
+        self,
+        config: ViTConfig,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        add_pooling_layer: bool = True,
+        use_mask_token: bool = False,
     ) -> None:
         super().__init__(config)
-        self.embeddings = ViTEmbeddings(config, device, dtype)
+        self.embeddings = ViTEmbeddings(config, device, dtype, use_mask_token=use_mask_token)
         self.encoder = ImageLayers(ViTLayer(config, device, dtype) for _ in range(config.num_hidden_layers))
         self.layernorm = LayerNorm(config.hidden_size, config.layer_norm_eps, device=device, dtype=dtype)
         self.pooler = ViTPooler(config, device, dtype) if add_pooling_layer else None
         self.reset_parameters()
 
-    def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> PooledOutput:
+    def forward(
+        self,
+        pixel_values: Tensor,
+        *,
+        bool_masked_pos: Tensor | None = None,
+        interpolate_pos_encoding: bool = False,
+    ) -> PooledOutput:
         """Encode images.
 
-        Args:    interpolate_pos_encoding: take images of any size, and resize the position embeddings
-        Shapes:  pixel_values (B, C, height, width), as `ImageProcessor` returns them
-        Raises:  ShapeError for other shapes
+        Args:
+            bool_masked_pos: True or 1 for patches that the model does not see.
+            interpolate_pos_encoding: take images of any size, and resize the position embeddings.
+
+        Shapes:  pixel_values (B, C, height, width), as `ImageProcessor` returns them; bool_masked_pos (B, P)
+        Raises:  ShapeError for other shapes; ArgumentError for masked patches in a model without a token for them
         """
-        x_BTD = self.embeddings(pixel_values, any_size=interpolate_pos_encoding)
+        x_BTD = self.embeddings(pixel_values, bool_masked_pos, any_size=interpolate_pos_encoding)
         x_BTD = self.layernorm(self.encoder(x_BTD))
         return PooledOutput(x_BTD, None if self.pooler is None else self.pooler(x_BTD))
 
@@ -300,3 +338,38 @@ class ViTForImageClassification(ViTPretrainedModel):
     def forward(self, pixel_values: Tensor, *, interpolate_pos_encoding: bool = False) -> Tensor:
         x_BTD = self.vit(pixel_values, interpolate_pos_encoding=interpolate_pos_encoding).last_hidden_state
         return self.classifier(x_BTD[:, 0])
+
+
+class ViTForMaskedImageModeling(ViTPretrainedModel):
+    """Restores images of which patches are masked: (B, C, Y, X), of `config.encoder_stride` pixels for each patch.
+
+    Args:    as ViTModel
+    Source:  Xie et al. 2021, arXiv:2111.09886
+    """
+
+    def __init__(self, config: ViTConfig, device: Any = None, dtype: Any = None) -> None:
+        super().__init__(config)
+        self.vit = ViTModel(config, device, dtype, add_pooling_layer=False, use_mask_token=True)
+        channels = config.encoder_stride**2 * config.num_channels
+        self.decoder = Sequential(
+            Conv2d(config.hidden_size, channels, 1, device=device, dtype=dtype), PixelShuffle(config.encoder_stride)
+        )
+        self.reset_parameters()
+
+    def is_superfluous(self, name: str) -> bool:
+        return super().is_superfluous(name) and not name.startswith("decoder.")
+
+    def forward(
+        self,
+        pixel_values: Tensor,
+        *,
+        bool_masked_pos: Tensor | None = None,
+        interpolate_pos_encoding: bool = False,
+    ) -> Tensor:
+        """Return the restored images.  Args, shapes, raises: as `ViTModel`"""
+        encoded = self.vit(
+            pixel_values, bool_masked_pos=bool_masked_pos, interpolate_pos_encoding=interpolate_pos_encoding
+        )
+        rows, columns = rectangle(self.config.patch_size)
+        grid = pixel_values.shape[2] // rows, pixel_values.shape[3] // columns
+        return self.decoder(encoded.last_hidden_state[:, 1:].transpose(1, 2).unflatten(2, grid))

@@ -163,8 +163,10 @@ class WhisperDecoderLayer(WhisperLayer):
         self.encoder_attn = CrossAttention(*sizes, key_bias=False)
         self.encoder_attn_layer_norm = LayerNorm(config.d_model, device=device, dtype=dtype)
 
-    def forward(self, x_BTD: Tensor, layer: int, heard: Heard, cache: KVCache | None) -> Tensor:
+    def forward(self, x_BTD: Tensor, layer: int, heard: Heard | None, cache: KVCache | None) -> Tensor:
         x_BTD = x_BTD + self.dropout(self.self_attn(self.self_attn_layer_norm(x_BTD), layer, cache))
+        if heard is None:
+            return self.feed_forward(x_BTD)
         normed_BTD, sound = self.encoder_attn_layer_norm(x_BTD), heard.layers[layer]
         if heard.scores is not None:
             q_BHTK = self.encoder_attn.query(normed_BTD)
@@ -255,8 +257,11 @@ class WhisperDecoder(Module):
         pairs = (layer.encoder_attn.keys_and_values(audio_ASD) for layer in self.layers)
         return Heard([CrossKeys(keys.contiguous(), values.contiguous()) for keys, values in pairs])
 
-    def forward(self, tokens_BT: Tensor, heard: Heard, cache: KVCache | None = None) -> Tensor:
-        """Return the head's input (B, T, D). With a cache, the tokens follow those in it, and are appended to it."""
+    def forward(self, tokens_BT: Tensor, heard: Heard | None, cache: KVCache | None = None) -> Tensor:
+        """Return the head's input (B, T, D). With a cache, the tokens follow those in it, and are appended to it.
+
+        Args:    heard: the sounds; None leaves out the attention to them
+        """
         start = 0 if cache is None else cache.length
         end, limit = start + tokens_BT.shape[1], self.embed_positions.num_embeddings
         check_length(end, limit)

@@ -23,7 +23,15 @@ from tallow.io.model_folder import DESCRIPTIONS
 from tallow.io.whole_folder import aside
 from tallow.lazy_names import names_of
 
-__all__ = ["download_options", "file_sizes", "local_file", "local_folder", "local_model", "local_settings"]
+__all__ = [
+    "download_options",
+    "file_sizes",
+    "local_file",
+    "local_folder",
+    "local_model",
+    "local_settings",
+    "local_variant",
+]
 
 __getattr__, __dir__ = names_of(__name__)
 
@@ -107,6 +115,18 @@ def local_settings(name: str | Path, *, revision: str | None = None, token: str 
     """Return the local folder for `name` as `local_folder` does, after downloading all but the weights."""
     folder = _present(name)
     return _fetch(str(name), DESCRIPTIONS, revision, token) if folder is None else folder
+
+
+def local_variant(name: str | Path, variant: str, *, revision: str | None = None, token: str | None = None) -> Path:
+    """Return the local folder for `name` as `local_folder` does, after downloading one variant of the weights alone.
+
+    Args:    variant: a part of the names of files, such as "fp16" in model.fp16.safetensors
+    """
+    if (folder := _present(name)) is not None:
+        return folder
+    weights = [f"model.{variant}*.safetensors", f"pytorch_model.{variant}*.bin"]
+    ignored = [pattern for pattern in IGNORED if pattern != "*.fp16.*"]
+    return _fetch(str(name), [*DESCRIPTIONS, *weights], revision, token, ignored)
 
 
 def file_sizes(name: str | Path, *, revision: str | None = None, token: str | None = None) -> dict[str, int]:

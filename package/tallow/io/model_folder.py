@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from tallow import dtypes
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import CheckpointError
+from tallow.errors import ArgumentError, CheckpointError
 from tallow.io import pytorch, safetensors
 from tallow.io.json_object import parse_object
 from tallow.io.named import named_tensors
@@ -51,15 +52,30 @@ LoadFile: TypeAlias = Callable[[str], dict[str, Any]]
 LoadFolder: TypeAlias = Callable[[Path], dict[str, Any]]
 
 
-def load_folder(folder: Path, load_file: LoadFile | None = None) -> dict[str, Any]:
+def load_folder(folder: Path, load_file: LoadFile | None = None, *, variant: str | None = None) -> dict[str, Any]:
     """Load every tensor of a folder. Files are memory-mapped; safetensors take precedence over PyTorch files.
 
-    Args:  load_file: reads one file and returns values by tensor name; None means the tensors
+    Args:
+        load_file: reads one file and returns values by tensor name; None means the tensors.
+        variant: of the weights, such as "fp16", which is a part of the names of files.
 
     Raises:  CheckpointError if there are no weights, or an index or a file is malformed or lacks a tensor
     """
-    first = os.path.join(folder, weight_files(folder)[0])
-    return load_index(first, load_file) if first.endswith(INDEX) else (load_file or load_weights)(first)
+    first = os.path.join(folder, weight_files(folder, variant)[0])
+    return load_index(first, load_file) if first.endswith(".json") else (load_file or load_weights)(first)
+
+
+def variant_of(name: str, variant: str | None) -> str:
+    """Return the name of a file of a variant of the weights: "model.fp16.safetensors" for "fp16".
+
+    Raises:  ArgumentError for a variant that is no part of a name
+    """
+    if variant is None:
+        return name
+    if not re.fullmatch(r"[\w-]+", variant):
+        raise ArgumentError(f"variant={variant!r:.80}", hint='pass a part of the names of files, such as "fp16"')
+    stem, dot, end = name.rpartition(".")
+    return f"{stem}.{variant}{dot}{end}"
 
 
 @contextlib.contextmanager
@@ -108,20 +124,21 @@ def check_head(name: str, head: bytes, size: int | None) -> None:
         raise CheckpointError(f"{name} is not JSON", hint=DIRECTORY)
 
 
-def weight_files(folder: Path) -> list[str]:
+def weight_files(folder: Path, variant: str | None = None) -> list[str]:
     """Return the names of a folder's weight files: one file, or an index and the shards that it names.
 
+    Args:    variant: of the weights; None means those without a variant in their name
     Raises:  CheckpointError if there are none, or the index is malformed or names a shard that is missing
     """
-    for name in NAMES:
-        index = os.path.join(folder, name + INDEX)
-        if os.path.exists(index):
-            return [name + INDEX, *sorted({*_read_index(index).values()})]
+    for plain in NAMES:
+        name, index = variant_of(plain, variant), variant_of(plain + INDEX, variant)
+        if os.path.exists(path := os.path.join(folder, index)):
+            return [index, *sorted({*_read_index(path).values()})]
         if os.path.exists(os.path.join(folder, name)):
             return [name]
-    raise CheckpointError(
-        f"{os.fspath(folder)} has neither {' nor '.join(NAMES)} nor an index", hint="pass a model's folder"
-    )
+    names = " nor ".join(variant_of(plain, variant) for plain in NAMES)
+    hint = "pass a model's folder" if variant is None else "leave variant out, or see which files the folder has"
+    raise CheckpointError(f"{os.fspath(folder)} has neither {names} nor an index", hint=hint)
 
 
 def has_weights(folder: Path) -> bool:

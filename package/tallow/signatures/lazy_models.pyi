@@ -31,6 +31,7 @@ from tallow.models.vision.blip_layers import BlipConfig as BlipConfig
 from tallow.models.vision.blip import BlipForConditionalGeneration as BlipForConditionalGeneration
 from tallow.models.vision.blip import BlipForQuestionAnswering as BlipForQuestionAnswering
 from tallow.models.vision.clip import CLIPConfig as CLIPConfig
+from tallow.models.vision.clip import CLIPForImageClassification as CLIPForImageClassification
 from tallow.models.vision.clip import CLIPModel as CLIPModel
 from tallow.models.vision.clip import CLIPTextConfig as CLIPTextConfig
 from tallow.models.vision.clip import CLIPTextModel as CLIPTextModel
@@ -61,7 +62,9 @@ from tallow.models.vision.depth_anything import DepthAnythingForDepthEstimation 
 from tallow.models.vision.depth import DepthEstimator as DepthEstimator
 from tallow.models.vision.detr import DetrConfig as DetrConfig
 from tallow.models.vision.detr import DetrForObjectDetection as DetrForObjectDetection
+from tallow.models.vision.detr_masks import DetrForSegmentation as DetrForSegmentation
 from tallow.models.vision.detr import DetrModel as DetrModel
+from tallow.models.vision.dinov2 import Dinov2Backbone as Dinov2Backbone
 from tallow.models.vision.dinov2 import Dinov2Config as Dinov2Config
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification as Dinov2ForImageClassification
 from tallow.models.vision.dinov2 import Dinov2Model as Dinov2Model
@@ -102,6 +105,7 @@ from tallow.models.decoders.falcon_h1 import FalconH1Model as FalconH1Model
 from tallow.models.decoders.falcon import FalconModel as FalconModel
 from tallow.models.decoders.gpt2 import GPT2 as GPT2
 from tallow.models.decoders.gpt2 import GPT2Config as GPT2Config
+from tallow.models.decoders.gpt2 import GPT2DoubleHeadsModel as GPT2DoubleHeadsModel
 from tallow.models.decoders.gpt2 import GPT2Model as GPT2Model
 from tallow.models.decoders.gpt_neox import GPTNeoX as GPTNeoX
 from tallow.models.decoders.gpt_neox import GPTNeoXConfig as GPTNeoXConfig
@@ -268,6 +272,7 @@ from tallow.models.decoders.qwen3_5 import Qwen3_5TextModel as Qwen3_5TextModel
 from tallow.models.decoders.rwkv7 import RWKV7 as RWKV7
 from tallow.models.decoders.rwkv7 import RWKV7Config as RWKV7Config
 from tallow.models.decoders.rwkv7 import RWKV7Model as RWKV7Model
+from tallow.models.vision.resnet import ResNetBackbone as ResNetBackbone
 from tallow.models.vision.resnet import ResNetConfig as ResNetConfig
 from tallow.models.vision.resnet import ResNetForImageClassification as ResNetForImageClassification
 from tallow.models.vision.resnet import ResNetModel as ResNetModel
@@ -309,6 +314,7 @@ from tallow.models.seq2seq.mt5 import UMT5EncoderModel as UMT5EncoderModel
 from tallow.models.seq2seq.mt5 import UMT5ForConditionalGeneration as UMT5ForConditionalGeneration
 from tallow.models.vision.vit import ViTConfig as ViTConfig
 from tallow.models.vision.vit import ViTForImageClassification as ViTForImageClassification
+from tallow.models.vision.vit import ViTForMaskedImageModeling as ViTForMaskedImageModeling
 from tallow.models.vision.vit import ViTModel as ViTModel
 from tallow.models.speech.vits import VitsConfig as VitsConfig
 from tallow.models.speech.vits import VitsModel as VitsModel
@@ -327,6 +333,7 @@ from tallow.models.speech.wavlm import WavLMModel as WavLMModel
 from tallow.models.whisper.model import Whisper as Whisper
 from tallow.models.whisper.model import WhisperConfig as WhisperConfig
 from tallow.models.whisper.sound_classifier import WhisperForAudioClassification as WhisperForAudioClassification
+from tallow.models.whisper.text_decoder import WhisperForCausalLM as WhisperForCausalLM
 from tallow.models.encoders.xlm_roberta_xl import XLMRobertaXLConfig as XLMRobertaXLConfig
 from tallow.models.encoders.xlm_roberta_xl import XLMRobertaXLPretrainedModel as _XLMRobertaXLPretrainedModel
 from tallow.models.encoders.xlm_roberta_xl import XLMRobertaXLModel as XLMRobertaXLModel
@@ -347,6 +354,7 @@ from tallow.models.vision import depth_anything as depth_anything
 from tallow.models import derived_heads as derived_heads
 from tallow.models.vision import detector as detector
 from tallow.models.vision import detr as detr
+from tallow.models.vision import detr_masks as detr_masks
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
 from tallow.models.encoders import electra as electra
@@ -419,7 +427,7 @@ from tallow.models.decoders import starcoder2 as starcoder2
 from tallow.models.built_in import stories as stories
 from tallow.models.seq2seq import t5 as t5
 from tallow.models.encoders import text_classifier as text_classifier
-from tallow.models.seq2seq import text_decoder as text_decoder
+from tallow.models.whisper import text_decoder as text_decoder
 from tallow.models.vision import vit as vit
 from tallow.models.speech import vits as vits
 from tallow.models.speech import wav2vec2 as wav2vec2
@@ -604,6 +612,7 @@ __all__ = [
     "BlipForConditionalGeneration",
     "BlipForQuestionAnswering",
     "CLIPConfig",
+    "CLIPForImageClassification",
     "CLIPModel",
     "CLIPTextConfig",
     "CLIPTextModel",
@@ -638,7 +647,9 @@ __all__ = [
     "DepthEstimator",
     "DetrConfig",
     "DetrForObjectDetection",
+    "DetrForSegmentation",
     "DetrModel",
+    "Dinov2Backbone",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -693,6 +704,7 @@ __all__ = [
     "FalconModel",
     "GPT2",
     "GPT2Config",
+    "GPT2DoubleHeadsModel",
     "GPT2ForQuestionAnswering",
     "GPT2ForSequenceClassification",
     "GPT2ForTokenClassification",
@@ -938,6 +950,7 @@ __all__ = [
     "RWKV7",
     "RWKV7Config",
     "RWKV7Model",
+    "ResNetBackbone",
     "ResNetConfig",
     "ResNetForImageClassification",
     "ResNetModel",
@@ -992,6 +1005,7 @@ __all__ = [
     "UMT5ForTokenClassification",
     "ViTConfig",
     "ViTForImageClassification",
+    "ViTForMaskedImageModeling",
     "ViTModel",
     "VitsConfig",
     "VitsModel",
@@ -1010,6 +1024,7 @@ __all__ = [
     "Whisper",
     "WhisperConfig",
     "WhisperForAudioClassification",
+    "WhisperForCausalLM",
     "XLMRobertaXLConfig",
     "XLMRobertaXLForCausalLM",
     "XLMRobertaXLForMaskedLM",
@@ -1035,6 +1050,7 @@ __all__ = [
     "derived_heads",
     "detector",
     "detr",
+    "detr_masks",
     "dinov2",
     "distilbert",
     "electra",

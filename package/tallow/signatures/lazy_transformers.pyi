@@ -8,13 +8,14 @@ from tallow.transformers.modeling import PreTrainedModel as _PreTrainedModel
 from tallow.transformers.generation.logits_process import AlternatingCodebooksLogitsProcessor as AlternatingCodebooksLogitsProcessor
 from tallow.transformers.generation.streamers import AsyncTextIteratorStreamer as AsyncTextIteratorStreamer
 from tallow.transformers.pipelines.sounds import AudioClassificationPipeline as AudioClassificationPipeline
+from tallow.transformers.auto import AutoClass as _AutoClass
 from tallow.transformers.configuration import AutoConfig as AutoConfig
 from tallow.transformers.feature_extraction import AutoFeatureExtractor as AutoFeatureExtractor
 from tallow.transformers.image_processing import AutoImageProcessor as AutoImageProcessor
-from tallow.transformers.auto import AutoClass as _AutoClass
 from tallow.transformers.processing import AutoProcessor as AutoProcessor
 from tallow.transformers.auto_tokenizer import AutoTokenizer as AutoTokenizer
 from tallow.transformers.pipelines.speech_recognition import AutomaticSpeechRecognitionPipeline as AutomaticSpeechRecognitionPipeline
+from tallow.transformers.modeling_outputs import BackboneOutput as BackboneOutput
 from tallow.transformers.image_processing import BaseImageProcessor as BaseImageProcessor
 from tallow.transformers.modeling_outputs import BaseModelOutput as BaseModelOutput
 from tallow.transformers.modeling_outputs import BaseModelOutputWithPast as BaseModelOutputWithPast
@@ -39,6 +40,7 @@ from tallow.transformers.generation.guidance import ClassifierFreeGuidanceLogits
 from tallow.transformers.data_collator import DataCollator as DataCollator
 from tallow.transformers.data_collator_mlm import DataCollatorForLanguageModeling as DataCollatorForLanguageModeling
 from tallow.transformers.data_collator import DataCollatorForMultipleChoice as DataCollatorForMultipleChoice
+from tallow.transformers.data_collator_plm import DataCollatorForPermutationLanguageModeling as DataCollatorForPermutationLanguageModeling
 from tallow.transformers.data_collator import DataCollatorForSeq2Seq as DataCollatorForSeq2Seq
 from tallow.transformers.data_collator import DataCollatorForTokenClassification as DataCollatorForTokenClassification
 from tallow.transformers.data_collator import DataCollatorWithFlattening as DataCollatorWithFlattening
@@ -46,6 +48,7 @@ from tallow.transformers.data_collator import DataCollatorWithPadding as DataCol
 from tallow.transformers.data_collator import DefaultDataCollator as DefaultDataCollator
 from tallow.transformers.trainer_callback import DefaultFlowCallback as DefaultFlowCallback
 from tallow.transformers.pipelines.pictures import DepthEstimationPipeline as DepthEstimationPipeline
+from tallow.transformers.configuration_backbones import BackboneConfigMixin as _BackboneConfigMixin
 from tallow.transformers.cache_utils import DynamicCache as DynamicCache
 from tallow.transformers.trainer_callback import EarlyStoppingCallback as EarlyStoppingCallback
 from tallow.transformers.cache_utils import EncoderDecoderCache as EncoderDecoderCache
@@ -80,12 +83,14 @@ from tallow.transformers.generation.logits_process import LogitsProcessorList as
 from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING as MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING as MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_AUDIO_XVECTOR_MAPPING as MODEL_FOR_AUDIO_XVECTOR_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_BACKBONE_MAPPING as MODEL_FOR_BACKBONE_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_CAUSAL_LM_MAPPING as MODEL_FOR_CAUSAL_LM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_CTC_MAPPING as MODEL_FOR_CTC_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_DEPTH_ESTIMATION_MAPPING as MODEL_FOR_DEPTH_ESTIMATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_SEGMENTATION_MAPPING as MODEL_FOR_IMAGE_SEGMENTATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING as MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+from tallow.transformers.auto_mappings import MODEL_FOR_MASKED_IMAGE_MODELING_MAPPING as MODEL_FOR_MASKED_IMAGE_MODELING_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_MASKED_LM_MAPPING as MODEL_FOR_MASKED_LM_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_MULTIPLE_CHOICE_MAPPING as MODEL_FOR_MULTIPLE_CHOICE_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING as MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING
@@ -102,6 +107,7 @@ from tallow.transformers.auto_mappings import MODEL_FOR_TOKEN_CLASSIFICATION_MAP
 from tallow.transformers.auto_mappings import MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING as MODEL_FOR_VISUAL_QUESTION_ANSWERING_MAPPING
 from tallow.transformers.auto_mappings import MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING as MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING
 from tallow.transformers.auto_mappings import MODEL_MAPPING as MODEL_MAPPING
+from tallow.transformers.modeling_outputs import MaskedImageModelingOutput as MaskedImageModelingOutput
 from tallow.transformers.modeling_outputs import MaskedLMOutput as MaskedLMOutput
 from tallow.transformers.generation.stopping_criteria import MaxLengthCriteria as MaxLengthCriteria
 from tallow.transformers.generation.stopping_criteria import MaxTimeCriteria as MaxTimeCriteria
@@ -195,6 +201,7 @@ from tallow.transformers.utils import check_min_version as check_min_version
 from tallow.transformers import configuration as configuration
 from tallow.transformers import data_collator as data_collator
 from tallow.transformers import data_collator_mlm as data_collator_mlm
+from tallow.transformers import data_collator_plm as data_collator_plm
 from tallow.transformers.data_collator import default_data_collator as default_data_collator
 from tallow.transformers.trainer_utils import enable_full_determinism as enable_full_determinism
 from tallow.transformers import feature_extraction as feature_extraction
@@ -265,6 +272,7 @@ class ArceeForSequenceClassification(_PreTrainedModel): ...
 class ArceeForTokenClassification(_PreTrainedModel): ...
 class ArceeModel(_PreTrainedModel): ...
 class ArceePreTrainedModel(_PreTrainedModel): ...
+class AutoBackbone(_AutoClass): ...
 class AutoModel(_AutoClass): ...
 class AutoModelForAudioClassification(_AutoClass): ...
 class AutoModelForAudioFrameClassification(_AutoClass): ...
@@ -275,6 +283,7 @@ class AutoModelForDepthEstimation(_AutoClass): ...
 class AutoModelForImageClassification(_AutoClass): ...
 class AutoModelForImageSegmentation(_AutoClass): ...
 class AutoModelForImageTextToText(_AutoClass): ...
+class AutoModelForMaskedImageModeling(_AutoClass): ...
 class AutoModelForMaskedLM(_AutoClass): ...
 class AutoModelForMultipleChoice(_AutoClass): ...
 class AutoModelForNextSentencePrediction(_AutoClass): ...
@@ -315,6 +324,7 @@ class BlipPreTrainedModel(_PreTrainedModel): ...
 class BlipTextConfig(_PreTrainedConfig): ...
 class BlipVisionConfig(_PreTrainedConfig): ...
 class CLIPConfig(_PreTrainedConfig): ...
+class CLIPForImageClassification(_PreTrainedModel): ...
 class CLIPModel(_PreTrainedModel): ...
 class CLIPPreTrainedModel(_PreTrainedModel): ...
 class CLIPTextConfig(_PreTrainedConfig): ...
@@ -364,9 +374,11 @@ class DepthAnythingForDepthEstimation(_PreTrainedModel): ...
 class DepthAnythingPreTrainedModel(_PreTrainedModel): ...
 class DetrConfig(_PreTrainedConfig): ...
 class DetrForObjectDetection(_PreTrainedModel): ...
+class DetrForSegmentation(_PreTrainedModel): ...
 class DetrModel(_PreTrainedModel): ...
 class DetrPreTrainedModel(_PreTrainedModel): ...
-class Dinov2Config(_PreTrainedConfig): ...
+class Dinov2Backbone(_PreTrainedModel): ...
+class Dinov2Config(_BackboneConfigMixin): ...
 class Dinov2ForImageClassification(_PreTrainedModel): ...
 class Dinov2Model(_PreTrainedModel): ...
 class Dinov2PreTrainedModel(_PreTrainedModel): ...
@@ -428,6 +440,7 @@ class FalconH1PreTrainedModel(_PreTrainedModel): ...
 class FalconModel(_PreTrainedModel): ...
 class FalconPreTrainedModel(_PreTrainedModel): ...
 class GPT2Config(_PreTrainedConfig): ...
+class GPT2DoubleHeadsModel(_PreTrainedModel): ...
 class GPT2ForQuestionAnswering(_PreTrainedModel): ...
 class GPT2ForSequenceClassification(_PreTrainedModel): ...
 class GPT2ForTokenClassification(_PreTrainedModel): ...
@@ -722,7 +735,8 @@ class Qwen3_5TextConfig(_PreTrainedConfig): ...
 class Qwen3_5TextForSequenceClassification(_PreTrainedModel): ...
 class Qwen3_5TextModel(_PreTrainedModel): ...
 class RWForCausalLM(_PreTrainedModel): ...
-class ResNetConfig(_PreTrainedConfig): ...
+class ResNetBackbone(_PreTrainedModel): ...
+class ResNetConfig(_BackboneConfigMixin): ...
 class ResNetForImageClassification(_PreTrainedModel): ...
 class ResNetModel(_PreTrainedModel): ...
 class ResNetPreTrainedModel(_PreTrainedModel): ...
@@ -785,6 +799,7 @@ class UMT5Model(_PreTrainedModel): ...
 class UMT5PreTrainedModel(_PreTrainedModel): ...
 class ViTConfig(_PreTrainedConfig): ...
 class ViTForImageClassification(_PreTrainedModel): ...
+class ViTForMaskedImageModeling(_PreTrainedModel): ...
 class ViTModel(_PreTrainedModel): ...
 class ViTPreTrainedModel(_PreTrainedModel): ...
 class VitsConfig(_PreTrainedConfig): ...
@@ -806,6 +821,7 @@ class WavLMModel(_PreTrainedModel): ...
 class WavLMPreTrainedModel(_PreTrainedModel): ...
 class WhisperConfig(_PreTrainedConfig): ...
 class WhisperForAudioClassification(_PreTrainedModel): ...
+class WhisperForCausalLM(_PreTrainedModel): ...
 class WhisperForConditionalGeneration(_PreTrainedModel): ...
 class WhisperModel(_PreTrainedModel): ...
 class WhisperPreTrainedModel(_PreTrainedModel): ...
@@ -850,6 +866,7 @@ __all__ = [
     "ArceePreTrainedModel",
     "AsyncTextIteratorStreamer",
     "AudioClassificationPipeline",
+    "AutoBackbone",
     "AutoConfig",
     "AutoFeatureExtractor",
     "AutoImageProcessor",
@@ -863,6 +880,7 @@ __all__ = [
     "AutoModelForImageClassification",
     "AutoModelForImageSegmentation",
     "AutoModelForImageTextToText",
+    "AutoModelForMaskedImageModeling",
     "AutoModelForMaskedLM",
     "AutoModelForMultipleChoice",
     "AutoModelForNextSentencePrediction",
@@ -881,6 +899,7 @@ __all__ = [
     "AutoProcessor",
     "AutoTokenizer",
     "AutomaticSpeechRecognitionPipeline",
+    "BackboneOutput",
     "BartConfig",
     "BartForCausalLM",
     "BartForConditionalGeneration",
@@ -918,6 +937,7 @@ __all__ = [
     "BlipTextConfig",
     "BlipVisionConfig",
     "CLIPConfig",
+    "CLIPForImageClassification",
     "CLIPModel",
     "CLIPPreTrainedModel",
     "CLIPProcessor",
@@ -955,6 +975,7 @@ __all__ = [
     "DataCollator",
     "DataCollatorForLanguageModeling",
     "DataCollatorForMultipleChoice",
+    "DataCollatorForPermutationLanguageModeling",
     "DataCollatorForSeq2Seq",
     "DataCollatorForTokenClassification",
     "DataCollatorWithFlattening",
@@ -986,8 +1007,10 @@ __all__ = [
     "DepthEstimationPipeline",
     "DetrConfig",
     "DetrForObjectDetection",
+    "DetrForSegmentation",
     "DetrModel",
     "DetrPreTrainedModel",
+    "Dinov2Backbone",
     "Dinov2Config",
     "Dinov2ForImageClassification",
     "Dinov2Model",
@@ -1064,6 +1087,7 @@ __all__ = [
     "ForcedBOSTokenLogitsProcessor",
     "ForcedEOSTokenLogitsProcessor",
     "GPT2Config",
+    "GPT2DoubleHeadsModel",
     "GPT2ForQuestionAnswering",
     "GPT2ForSequenceClassification",
     "GPT2ForTokenClassification",
@@ -1204,12 +1228,14 @@ __all__ = [
     "MODEL_FOR_AUDIO_CLASSIFICATION_MAPPING",
     "MODEL_FOR_AUDIO_FRAME_CLASSIFICATION_MAPPING",
     "MODEL_FOR_AUDIO_XVECTOR_MAPPING",
+    "MODEL_FOR_BACKBONE_MAPPING",
     "MODEL_FOR_CAUSAL_LM_MAPPING",
     "MODEL_FOR_CTC_MAPPING",
     "MODEL_FOR_DEPTH_ESTIMATION_MAPPING",
     "MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING",
     "MODEL_FOR_IMAGE_SEGMENTATION_MAPPING",
     "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING",
+    "MODEL_FOR_MASKED_IMAGE_MODELING_MAPPING",
     "MODEL_FOR_MASKED_LM_MAPPING",
     "MODEL_FOR_MULTIPLE_CHOICE_MAPPING",
     "MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING",
@@ -1255,6 +1281,7 @@ __all__ = [
     "MarianMTModel",
     "MarianModel",
     "MarianPreTrainedModel",
+    "MaskedImageModelingOutput",
     "MaskedLMOutput",
     "MaxLengthCriteria",
     "MaxTimeCriteria",
@@ -1431,6 +1458,7 @@ __all__ = [
     "Qwen3_5TextModel",
     "RWForCausalLM",
     "RepetitionPenaltyLogitsProcessor",
+    "ResNetBackbone",
     "ResNetConfig",
     "ResNetForImageClassification",
     "ResNetModel",
@@ -1537,6 +1565,7 @@ __all__ = [
     "UnbatchedClassifierFreeGuidanceLogitsProcessor",
     "ViTConfig",
     "ViTForImageClassification",
+    "ViTForMaskedImageModeling",
     "ViTModel",
     "ViTPreTrainedModel",
     "VitsConfig",
@@ -1564,6 +1593,7 @@ __all__ = [
     "WhisperConfig",
     "WhisperFeatureExtractor",
     "WhisperForAudioClassification",
+    "WhisperForCausalLM",
     "WhisperForConditionalGeneration",
     "WhisperGenerationMixin",
     "WhisperModel",
@@ -1598,6 +1628,7 @@ __all__ = [
     "configuration",
     "data_collator",
     "data_collator_mlm",
+    "data_collator_plm",
     "default_data_collator",
     "enable_full_determinism",
     "feature_extraction",

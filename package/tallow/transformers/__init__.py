@@ -40,7 +40,7 @@ HOMES = {
         "is_tf_available is_tokenizers_available is_torch_available is_vision_available"
     ),
     "modeling_outputs": (
-        "BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling "
+        "BackboneOutput BaseModelOutput BaseModelOutputWithPast BaseModelOutputWithPooling MaskedImageModelingOutput "
         "BaseModelOutputWithPastAndCrossAttentions BaseModelOutputWithPoolingAndCrossAttentions "
         "CausalLMOutput CausalLMOutputWithPast CausalLMOutputWithCrossAttentions ImageClassifierOutput MaskedLMOutput "
         "ModelOutput MoeCausalLMOutputWithPast MoeModelOutputWithPast MultipleChoiceModelOutput "
@@ -53,6 +53,7 @@ HOMES = {
         "DataCollatorWithFlattening DataCollatorWithPadding DefaultDataCollator default_data_collator"
     ),
     "data_collator_mlm": "DataCollatorForLanguageModeling",
+    "data_collator_plm": "DataCollatorForPermutationLanguageModeling",
     "optimization": (
         "get_constant_schedule get_constant_schedule_with_warmup get_cosine_schedule_with_warmup "
         "get_cosine_with_hard_restarts_schedule_with_warmup get_cosine_with_min_lr_schedule_with_warmup "

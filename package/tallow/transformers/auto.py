@@ -16,7 +16,7 @@ from tallow.transformers.configuration import PreTrainedConfig, unsupported
 from tallow.transformers.downloads import find_folder
 from tallow.transformers.model_classes import model_class
 from tallow.transformers.model_names import HEADS, NAMES, ONLY
-from tallow.transformers.modeling_loading import Plan, load_gguf
+from tallow.transformers.modeling_loading import Plan, load_gguf, locator
 
 if TYPE_CHECKING:
     from tallow.transformers.modeling import PreTrainedModel
@@ -75,7 +75,7 @@ class AutoClass:
         name = pretrained_model_name_or_path
         where = {key: value for key, value in kwargs.items() if key != "gguf_file"}
         try:
-            path, _ = find_folder(name, where, local_model)
+            path, _ = find_folder(name, where, locator(kwargs.get("variant")))
         except HubError as error:  # it may be a repository for transformers.js, without other weights
             if (kind := cls._in_onnx()) is None or Path(name).exists():
                 raise

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tallow import devices, dtypes
 from tallow.core.creation import full, ones, zeros
 from tallow.errors import ArgumentError, CheckpointError, TallowWarning, warn
-from tallow.hub import local_model
+from tallow.hub import local_model, local_variant
 from tallow.io.model_folder import load_folder
 from tallow.models import loading
 from tallow.models.gguf import models as gguf_models
@@ -70,7 +71,7 @@ def _load(
     cls: Any, name: str | Path, config: Any, plan: Plan, model_args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     gguf = kwargs.pop("gguf_file", None)
-    folder, kwargs = find_folder(name, kwargs, local_model)
+    folder, kwargs = find_folder(name, kwargs, locator(plan.variant))
     if gguf is not None:
         folder = folder / gguf
     if (base := base_of(folder)) is not None:
@@ -99,7 +100,10 @@ def _load(
     config._name_or_path = str(name)
     if cls.core_class is None:
         return _load_own(cls, config, folder, plan, model_args)
-    state = plan.state if plan.state is not None else cls.core_class.read_folder(folder)
+    if (state := plan.state) is None and plan.variant is None:
+        state = cls.core_class.read_folder(folder)
+    elif state is None:
+        state = load_folder(folder, variant=plan.variant)
     return _load_state(cls, config, state, folder, plan, str(name), parts)
 
 
@@ -108,7 +112,7 @@ def _load_own(cls: Any, config: Any, folder: Path, plan: Plan, model_args: tuple
     architectures = config.architectures
     model = cls(config, *model_args)
     config.architectures = architectures  # which models inside it have set to theirs
-    state = load_folder(folder) if plan.state is None else plan.state
+    state = load_folder(folder, variant=plan.variant) if plan.state is None else plan.state
     result = model.load_state_dict(_with_prefix(model, state), strict=False)
     missing, unexpected = sorted(result.missing_keys), sorted(result.unexpected_keys)
     _report(cls, str(folder), missing, unexpected)
@@ -141,6 +145,7 @@ class Plan:
         self.info = bool(kwargs.pop("output_loading_info", False))
         self.loose = bool(kwargs.pop("ignore_mismatched_sizes", False))
         self.state = kwargs.pop("state_dict", None)
+        self.variant = kwargs.pop("variant", None)
         self.is_base = False  # whether an adapter names what is loaded
 
     @property
@@ -151,11 +156,12 @@ class Plan:
 
 def _plan(kwargs: Mapping[str, Any]) -> tuple[Plan, dict[str, Any]]:
     kwargs = effective("from_pretrained", kwargs, NEUTRAL)
-    if (variant := kwargs.pop("variant", None)) is not None:
-        raise ArgumentError(
-            f"variant={variant!r:.80}: weights of a variant are not read", hint="leave it out, and pass dtype"
-        )
     return Plan(kwargs), kwargs
+
+
+def locator(variant: str | None) -> Any:
+    """Return what finds the folder of a model: all of it, or with one variant of the weights."""
+    return local_model if variant is None else partial(local_variant, variant=variant)
 
 
 def device_of(device_map: Any) -> Any:

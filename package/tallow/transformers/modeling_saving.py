@@ -11,7 +11,7 @@ from typing import Any
 from tallow.errors import ArgumentError
 from tallow.io import safetensors
 from tallow.io.atomic import atomic_write
-from tallow.io.model_folder import INDEX
+from tallow.io.model_folder import INDEX, variant_of
 from tallow.nn.block_layers import block_layers
 from tallow.nn.module import Module
 from tallow.transformers.adapters import adapters_of
@@ -30,6 +30,7 @@ def save(
     push_to_hub: bool = False,
     max_shard_size: int | str = "50GB",
     save_function: Callable[..., Any] | None = None,
+    variant: str | None = None,
     **kwargs: Any,
 ) -> None:
     """Write a model's folder; of a model with adapters the active one alone, as in transformers.
@@ -40,6 +41,7 @@ def save(
         max_shard_size: the most bytes of a file of weights: a number, or such as "5GB".
         push_to_hub: upload it too, to the repository of the folder's name, or `repo_id`.
         save_function: has no effect: files are safetensors.
+        variant: a part of the names of the files of weights, such as "fp16".
         kwargs: `repo_id`, `token`, `private` and others for the upload
 
     Raises:  ArgumentError for quantised weights, another size, several active adapters, and `state_dict` with an
@@ -53,12 +55,14 @@ def save(
             raise ArgumentError("save_pretrained: state_dict with an adapter", hint="load_adapter takes its weights")
         adapters.write_adapter(adapters.active_adapter, folder)
     else:
-        _save_model(model, folder, state_dict, max_shard_size)
+        _save_model(model, folder, state_dict, max_shard_size, variant)
     if push_to_hub:
         model.push_to_hub(kwargs.pop("repo_id", folder.name), **kwargs)
 
 
-def _save_model(model: Any, folder: Path, state_dict: Mapping[str, Any] | None, max_shard_size: int | str) -> None:
+def _save_model(
+    model: Any, folder: Path, state_dict: Mapping[str, Any] | None, max_shard_size: int | str, variant: str | None
+) -> None:
     if any(block_layers(model)):
         raise ArgumentError(
             f"{type(model).__name__}.save_pretrained: quantised weights have no form in this folder",
@@ -72,20 +76,23 @@ def _save_model(model: Any, folder: Path, state_dict: Mapping[str, Any] | None, 
     if settings is not None and hasattr(settings, "save_pretrained") and model.can_generate():
         settings.save_pretrained(folder)
     tensors = saved(model, Module.state_dict(model)) if state_dict is None else dict(state_dict)
-    write_weights({name: each.detach().cpu().contiguous() for name, each in tensors.items()}, folder, max_shard_size)
+    write_weights(
+        {name: each.detach().cpu().contiguous() for name, each in tensors.items()}, folder, max_shard_size, variant
+    )
 
 
-def write_weights(tensors: Mapping[str, Any], folder: Path, max_shard_size: int | str) -> None:
+def write_weights(
+    tensors: Mapping[str, Any], folder: Path, max_shard_size: int | str, variant: str | None = None
+) -> None:
     """Write tensors to one file, or to shards and their index; files of an earlier save that are not used go."""
     shards = _shards(tensors, bytes_of(max_shard_size))
-    names = (
-        [WEIGHTS]
-        if len(shards) == 1
-        else [f"model-{i:05}-of-{len(shards):05}.safetensors" for i in range(1, len(shards) + 1)]
-    )
+    whole = variant_of(WEIGHTS, variant)
+    stem = whole.removesuffix(".safetensors")
+    count = len(shards)
+    names = [whole] if count == 1 else [f"{stem}-{i:05}-of-{count:05}.safetensors" for i in range(1, count + 1)]
     for name, shard in zip(names, shards, strict=True):
         safetensors.save(shard, str(folder / name), METADATA)
-    index = folder / (WEIGHTS + INDEX)
+    index = folder / variant_of(WEIGHTS + INDEX, variant)
     if len(shards) > 1:
         places = {tensor: name for name, shard in zip(names, shards, strict=True) for tensor in shard}
         total = sum(each.numel() * each.dtype.itemsize for each in tensors.values())
@@ -94,7 +101,11 @@ def write_weights(tensors: Mapping[str, Any], folder: Path, max_shard_size: int 
             file.write((json.dumps(entries, indent=2) + "\n").encode())
     else:
         index.unlink(missing_ok=True)
-    former = [path for path in folder.glob("model*.safetensors") if re.fullmatch(r"model(-\d+-of-\d+)?", path.stem)]
+    former = [
+        path
+        for path in folder.glob("model*.safetensors")
+        if re.fullmatch(re.escape(stem) + r"(-\d+-of-\d+)?", path.stem)
+    ]
     for path in former:
         if path.name not in names:
             path.unlink()

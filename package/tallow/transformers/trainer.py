@@ -36,6 +36,7 @@ from tallow.transformers.trainer_progress import TensorBoardCallback, progress_c
 from tallow.transformers.trainer_pt_utils import (
     LabelSmoother,
 )
+from tallow.transformers.trainer_search import TrainerSearch
 from tallow.transformers.trainer_setup import TrainerSetup
 from tallow.transformers.trainer_utils import IntervalStrategy, TrainOutput, has_length, set_seed, speed_metrics
 from tallow.transformers.training_args import TrainingArguments
@@ -51,7 +52,7 @@ class Plan(NamedTuple):
     samples: float
 
 
-class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
+class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints, TrainerSearch):
     """Trains and evaluates a model whose forward takes the names of the samples and returns a loss.
 
     Args:
@@ -189,12 +190,12 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints):
 
         Args:
             resume_from_checkpoint: a folder, or True for the last one in `output_dir`.
-            trial: of a search of hyperparameters, which is not supported.
+            trial: of a search by other code, which is not supported.
 
         Raises:  ArgumentError without training data, and without a checkpoint to resume; CheckpointError, OSError
         """
         if trial is not None:
-            raise ArgumentError("trial: a search of hyperparameters is not supported", hint="call train for each trial")
+            raise ArgumentError("train takes no trial", hint="call trainer.hyperparameter_search")
         self.is_in_train = True
         if self.model_init is not None:
             set_seed(self.args.seed)

@@ -21,6 +21,7 @@ from tallow.errors import ArgumentError, TallowWarning, UnsupportedError, warn
 from tallow.transformers.logging import get_verbosity
 from tallow.transformers.tensor_types import Choice
 from tallow.transformers.trainer_utils import IntervalStrategy, SaveStrategy, SchedulerType
+from tallow.transformers.training_args_groups import ArgumentGroups
 from tallow.transformers.without_effect import Neutral, effective
 
 
@@ -119,7 +120,7 @@ class _Renames(type):
 
 
 @dataclass(repr=False)
-class TrainingArguments(metaclass=_Renames):
+class TrainingArguments(ArgumentGroups, metaclass=_Renames):
     """The arguments of a Trainer: names, defaults and meanings are those of transformers 5.
 
     Names of version 4, such as `evaluation_strategy`, are taken too. Arguments for other machines, such as
@@ -246,13 +247,7 @@ class TrainingArguments(metaclass=_Renames):
         self.disable_tqdm = find_spec("tqdm") is None if self.disable_tqdm is None else self.disable_tqdm
         if isinstance(self.include_num_input_tokens_seen, bool):
             self.include_num_input_tokens_seen = "all" if self.include_num_input_tokens_seen else "no"
-        self.eval_strategy = IntervalStrategy(self.eval_strategy)
-        self.logging_strategy = IntervalStrategy(self.logging_strategy)
-        self.save_strategy = SaveStrategy(self.save_strategy)
-        self.hub_strategy = HubStrategy(self.hub_strategy)
-        self.lr_scheduler_type = SchedulerType(self.lr_scheduler_type)
-        self.optim = OptimizerNames(self.optim)
-        self.report_to = self._reporters()
+        self._as_choices()
         self.do_eval = self.do_eval or self.eval_strategy != IntervalStrategy.NO
         self.eval_steps = self._eval_steps()
         plateau = self.lr_scheduler_type == SchedulerType.REDUCE_ON_PLATEAU
@@ -275,6 +270,15 @@ class TrainingArguments(metaclass=_Renames):
                 raise ArgumentError(f"{name}={getattr(self, name)!r:.80}", hint="pass 1 or more")
         if not isinstance(self.output_dir, str | PathLike | None):
             raise ArgumentError(f"output_dir={self.output_dir!r:.80}", hint="pass the path of a folder")
+
+    def _as_choices(self) -> None:
+        self.eval_strategy = IntervalStrategy(self.eval_strategy)
+        self.logging_strategy = IntervalStrategy(self.logging_strategy)
+        self.save_strategy = SaveStrategy(self.save_strategy)
+        self.hub_strategy = HubStrategy(self.hub_strategy)
+        self.lr_scheduler_type = SchedulerType(self.lr_scheduler_type)
+        self.optim = OptimizerNames(self.optim)
+        self.report_to = self._reporters()
 
     def _reporters(self) -> list[str]:
         given = [self.report_to] if isinstance(self.report_to, str) else list(self.report_to or [])

@@ -46,6 +46,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        from support.by_file import send_less
+
+        send_less(config)
     if config.getoption("--general"):
         from tallow.core.short_way import use_general_way
 

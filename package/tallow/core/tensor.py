@@ -193,6 +193,7 @@ class Tensor(Methods):
 
     # Kinds of tensors that tallow does not have; programs written for PyTorch check these.
     is_sparse = is_sparse_csr = is_quantized = is_nested = is_mps = is_mkldnn = is_xpu = False
+    is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
 
     def size(self, dim: int | None = None) -> Any:
         """Return the shape, or the size of one dim."""

@@ -280,3 +280,22 @@ def test_a_subclass_computes_the_factor_of_a_normal_distribution_late(torch: Any
     usual = torch.distributions.MultivariateNormal(loc, matrix)
     assert torch.equal(Late(loc, matrix).log_prob(torch.ones(2)), usual.log_prob(torch.ones(2)))
     assert torch.equal(Late(loc, matrix).scale_tril, usual.scale_tril)
+
+
+def test_a_function_may_write_into_its_input(torch: Any) -> None:
+    class Double(torch.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g
+
+    x = torch.ones(2, requires_grad=True)
+    Double.apply(x * 1).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+    assert (x.is_xla, x.is_mtia, x.is_vulkan) == (False, False, False)
+    with pytest.raises(torch.AcceleratorError):
+        x.to("mtia")

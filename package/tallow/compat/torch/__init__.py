@@ -35,6 +35,7 @@ from tallow.functions.storage import UntypedStorage
 from tallow.functions.typed_storage import TypedStorage
 
 __file__ = tallow.__file__
+AcceleratorError = DeviceError  # for `except` clauses
 PyTorchFileReader = absent("torch.PyTorchFileReader", "torch.load(path, mmap=True) reads only what is used")
 
 
@@ -149,6 +150,7 @@ def typename(obj: Any, /) -> str:
 
 
 __all__ = [
+    "AcceleratorError",
     "SymBool",
     "SymFloat",
     "SymInt",

@@ -297,7 +297,7 @@ LANGUAGE_MODELS: dict[str, Sizes] = {
         LLAMA_SIZES
         | FALCON_H1
         | {"mamba_rms_norm": True, "mamba_n_groups": 2, "mamba_norm_before_gate": True, "mamba_conv_bias": False}
-        | {"projectors_bias": True, "mamba_proj_bias": True, "time_step_limit": [0.1, 0.9]},
+        | {"projectors_bias": True, "mamba_proj_bias": True},
     ),
     "falcon-h1, norms after": (
         "FalconH1ForCausalLM",

@@ -16,6 +16,8 @@ FIRST = {
     "bert": "texts",
     "chat": "prompt",
     "console": "prompt",
+    "depth": "camera",
+    "describe": "camera",
     "find": "new-scene",
     "llama2c": "prompt",
     "onnx": "run",

@@ -41,6 +41,17 @@ PAGES = {
         "seed": ("seed", "3"),
     },
     "bert": {"texts": ("lines", TEXT), "query": ("query", "größer & 100%")},
+    "depth": {
+        "look": ("look", "removed"),
+        "border": ("border", "0.3"),
+        "blur": ("blur", "20"),
+        "detail": ("detail", "518"),
+    },
+    "describe": {
+        "text": ("text", TEXT.replace("\n", " ")),
+        "steps": ("steps", "9"),
+        "temperature": ("temperature", "0.7"),
+    },
     "find": {"threshold": ("threshold", "0.6"), "masks": ("masks", "off"), "boxes": ("boxes", "off")},
     "whisper": {
         "task": ("task", "translate"),
@@ -62,6 +73,8 @@ DAMAGED = {
     ],
     "train": ["dataset=mnist", "noise=7", "hidden=" + "9" * 99, "learning_rate=NaN", "optimizer=", "l1=-1", "speed=5"],
     "bert": ["query=" + "a" * 2001, "lines=" + "a" * 20_001],
+    "depth": ["look=upside", "border=2", "blur=0", "detail=1000000"],
+    "describe": ["text=" + "a" * 401, "steps=0", "temperature=3"],
     "find": ["threshold=2", "scene=one", "scene=1234567890", "masks=maybe", "boxes="],
     "whisper": ["language=<b>", "task=sing", "live=maybe", "sound=" + "a" * 2001],
 }

@@ -1,6 +1,6 @@
 /** Boxes, masks and labels over a picture. */
 
-import { canvasOf } from "./sources.js";
+import { canvasOf } from "../../web/page/pictures.js";
 
 /**
  * `box` is left, top, right, bottom in pixels of the frame; `index` its number in `map`.

@@ -1,6 +1,6 @@
 import { fragmentOf } from "../../web/page/fragment.js";
 import { isolate } from "../../web/page/isolation.js";
-import { parseModel, parseModelFile } from "../../web/page/model-files.js";
+import { companionsOf, parseModelFile } from "../../web/page/model-files.js";
 import { listenForModels } from "../../web/page/model-inputs.js";
 import { ModelPage } from "../../web/page/model-page.js";
 import { Figures, closeOnPhone, element, megabytes, onSubmit, pageView, showStart } from "../../web/page/page.js";
@@ -20,10 +20,6 @@ import { Times, milliseconds } from "./times.js";
 const MODEL = "model.onnx"; // app.py knows the file by this name
 const ONNX = /\.onnx$/i;
 const EXAMPLE = "onnx-community/mobilenetv4_conv_small.e2400_r224_in1k:onnx/model.onnx";
-const HUB_FILE = /^([\w.-]+\/[\w.-]+):(.+)$/; // owner/name:path
-// Beside a model of the Hub: the names of its classes, how it takes pictures, and the weights of a large file.
-const SETTINGS = ["config.json", "preprocessor_config.json"];
-const EXTERNAL = ["_data", "_data_1", ".data"];
 const BUILT_IN = new URL("models/digits.onnx", import.meta.url).href;
 
 const page = {
@@ -90,7 +86,7 @@ class ModelRunner {
     const { name, find } = parseModelFile(text, { ending: "onnx", kind: "an ONNX file", example: EXAMPLE });
     const source = JSON.stringify(text.trim());
     const code = /^https?:/.test(text.trim()) ? `from pyodide.http import pyfetch\n\nfile = await pyfetch(${source})\nmodel = tl.onnx.load(await file.bytes())` : `model = tl.onnx.load(${source})`;
-    this.load({ name, code, files: async (signal) => ({ ...(await companions(text.trim(), signal)), [MODEL]: await find(signal) }) });
+    this.load({ name, code, files: async (signal) => ({ ...(await companionsOf(text.trim(), signal)), [MODEL]: await find(signal) }) });
   }
 
   /** Load a file, with those of its external data; or give another file to the model. @param {Map<string, File>} files */
@@ -208,20 +204,6 @@ class ModelRunner {
       problems.show(error);
     }
   }
-}
-
-/** The files that a model of the Hub needs besides its own. @param {string} name @param {AbortSignal} signal */
-async function companions(name, signal) {
-  /** @type {Record<string, Source>} */
-  const files = {};
-  const [, repository, path] = HUB_FILE.exec(name) ?? [];
-  if (!repository) return files;
-  const { location } = parseModel(repository, EXAMPLE);
-  await location.open?.(signal);
-  for (const file of [...SETTINGS, ...EXTERNAL.map((end) => path + end)]) {
-    if (await location.exists?.(file, signal)) files[file.slice(file.lastIndexOf("/") + 1)] = location.source(file);
-  }
-  return files;
 }
 
 /** The dims of "1 × 10 float32". @param {string} detail */

@@ -1,6 +1,6 @@
 /** The camera, live. */
 
-import { Problem } from "../../web/worker/protocol.js";
+import { Problem } from "../worker/protocol.js";
 
 /** @type {Record<string, [string, string]>} */
 const REFUSALS = {

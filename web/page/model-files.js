@@ -27,6 +27,10 @@ const HUB = "https://huggingface.co/";
 // File names of weights, in order of preference. If there is an index NAME.index.json, the weights are in shards.
 const WEIGHTS = ["model.safetensors", "pytorch_model.bin"];
 const SHARD = /-\d{5}-of-\d{5}\.gguf$/;
+const HUB_FILE = /^([\w.-]+\/[\w.-]+):(.+)$/; // owner/name:path
+// Beside an ONNX file of the Hub: the names of its classes, how it takes pictures, and the weights of a large file.
+const SETTINGS = ["config.json", "preprocessor_config.json"];
+const EXTERNAL = ["_data", "_data_1", ".data"];
 const LARGE = /\.(safetensors|bin|pt)$/;
 
 /**
@@ -235,6 +239,24 @@ export function parseModelFile(text, { ending, kind, example }) {
   const path = named ? named[2] : new URL(url).pathname;
   const name = path.split("/").pop() || url;
   return { name, find: async (signal) => (named ? hubFile(named[1], path, { ending, kind }, signal) : { url }) };
+}
+
+/**
+ * The files that an ONNX model of the Hub needs besides its own, by their names without folders: its settings, and weights of a
+ * large file. None for a file of another place.
+ * @param {string} name  owner/name:file on the Hub, or an address @param {AbortSignal} signal
+ */
+export async function companionsOf(name, signal) {
+  /** @type {Record<string, Source>} */
+  const files = {};
+  const [, repository, path] = HUB_FILE.exec(name) ?? [];
+  if (!repository) return files;
+  const location = hubRepository(repository);
+  await location.open?.(signal);
+  for (const file of [...SETTINGS, ...EXTERNAL.map((end) => path + end)]) {
+    if (await location.exists?.(file, signal)) files[file.slice(file.lastIndexOf("/") + 1)] = location.source(file);
+  }
+  return files;
 }
 
 /** A file of a repository of the Hub, with its size and hash if the Hub lists them. @param {string} name @param {string} path @param {{ ending: string, kind: string }} expected @param {AbortSignal} signal @returns {Promise<Remote>} */

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fetch_pyodide import FetchError, put
 
-MAX_BYTES = 4 << 20  # the packages have up to 0.4 MB
+MAX_BYTES = 16 << 20  # the packages have up to 6.6 MB
 
 
 @dataclass(frozen=True)

@@ -199,17 +199,18 @@ class Candidates(NamedTuple):
 
 
 def narrowed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return weights for a file: those of convolutions as int8, with a scale for each output channel."""
+    """Return weights for a file: tables, and filters of convolutions, as int8 with a scale for each row or channel."""
     stored = {}
     for name, tensor in state.items():
         values = _host(tensor)
         if values.ndim == 1:
             stored[name] = tensor
             continue
-        largest = np.abs(values).max((1, 2, 3))
+        rest = tuple(range(1, values.ndim))
+        largest = np.abs(values).max(rest, keepdims=True)
         scales = np.where(largest > 0, largest / 127, 1).astype(np.float32)
-        stored[name] = from_numpy(np.rint(values / scales[:, None, None, None]).astype(np.int8))
-        stored[name + SCALES] = from_numpy(scales)
+        stored[name] = from_numpy(np.rint(values / scales).astype(np.int8))
+        stored[name + SCALES] = from_numpy(scales.reshape(-1))
     return stored
 
 
@@ -221,7 +222,7 @@ def widened(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if not name.endswith(SCALES):
             scale = scales.get(name)
             values = _host(tensor).astype(np.float32)
-            state[name] = from_numpy(values if scale is None else values * scale[:, None, None, None])
+            state[name] = from_numpy(values if scale is None else values * scale.reshape(-1, *(1,) * (values.ndim - 1)))
     return state
 
 

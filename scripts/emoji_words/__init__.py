@@ -1,0 +1,1 @@
+"""Parts of scripts/train_emoji.py: names of emoji, their pictures, training and evaluation of the built-in encoder."""

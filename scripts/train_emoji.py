@@ -28,7 +28,7 @@ import recipe  # noqa: E402
 from emoji_words import card, evaluation, names  # noqa: E402
 from emoji_words.pictures import plain  # noqa: E402
 from emoji_words.settings import Settings  # noqa: E402
-from emoji_words.training import Glyphs, Training, export  # noqa: E402
+from emoji_words.training import Glyphs, Training, export, index_of  # noqa: E402
 from scenes import glyphs as drawing  # noqa: E402
 
 from tallow.io.atomic import atomic_write  # noqa: E402
@@ -60,10 +60,10 @@ def _run(arguments: argparse.Namespace) -> None:
         count = sum(map(len, texts.texts))
         what = f"{count} texts and pictures of {len(chosen)} emoji"
         recipe.train(training, arguments.resume, what, ("texts", "pictures"), _describe)
-        export(training, glyphs, chosen, arguments.out)
+        export(training, chosen, arguments.out)
         with atomic_write(arguments.out / LICENCE) as file:
             file.write((folder / names.LICENCE).read_bytes())
-    scores = _scores(arguments.out, texts, arguments.cache)
+    scores = _scores(arguments.out, texts, glyphs, arguments.cache)
     if not arguments.evaluate:
         card.write(arguments.out / "README.md", training, texts, scores)
     print(scores)
@@ -79,7 +79,7 @@ def _glyphs(candidates: Sequence[str], cache: Path) -> tuple[list[str], Glyphs]:
     return chosen, [[first, *filter(None, rest)] for first, rest in zip(of_font, others, strict=True)]
 
 
-def _scores(folder: Path, texts: names.Names, cache: Path) -> str:
+def _scores(folder: Path, texts: names.Names, glyphs: Glyphs, cache: Path) -> str:
     """Return the table of recall of the exported model."""
     encoder = PictureWords.from_files(folder / "config.json", folder / "model.safetensors")
     index = built_in.read_index(folder / built_in.INDEX).vectors
@@ -88,13 +88,17 @@ def _scores(folder: Path, texts: names.Names, cache: Path) -> str:
     for key, language in names.LANGUAGES.items():
         lines.append(_row(language, ranks[[name.language == key for name in texts.held_out]]))
     lines.append(_row("all languages", ranks))
+    index = index_of(encoder, glyphs)
+    lines.append(
+        _row("all languages, by pictures of Noto Color Emoji", evaluation.ranks(encoder, texts.held_out, index))
+    )
     unseen = drawing.of_set(texts.emoji, drawing.UNSEEN, cache)
     for i, picture in enumerate(unseen):
         if picture is not None:
             index[i] = encoder.encode([plain(picture, encoder.config.side)])[0]
     of_unseen = [name for name in texts.held_out if unseen[name.emoji] is not None]
     ranks = evaluation.ranks(encoder, of_unseen, index)
-    lines.append(_row(f"all languages, pictures of {drawing.UNSEEN.name}", ranks))
+    lines.append(_row(f"all languages, by pictures of {drawing.UNSEEN.name}", ranks))
     return "\n".join(lines)
 
 

@@ -8,7 +8,7 @@ import model_card
 from scenes.glyphs import PREFIX, SETS, UNSEEN
 
 from .names import LANGUAGES, PACKAGE, Names
-from .training import INDEX, Training
+from .training import INDEX, Training, without_norms
 
 CARD = """\
 # emoji
@@ -30,7 +30,7 @@ The page `wasm_examples/search` does the same in a browser tab, also with pictur
 | file | contents |
 | --- | --- |
 | `model.safetensors` | the weights in int8, with a scale for each row and each channel, {weight_bytes:,} bytes |
-| `index.safetensors` | the vectors of the emoji's pictures in Noto Color Emoji, in int8, {index_bytes:,} bytes |
+| `index.safetensors` | the vector that each emoji has learned, in int8, {index_bytes:,} bytes |
 | `config.json` | the sizes |
 | `LICENSE-UNICODE` | the licence of the names and keywords |
 
@@ -61,8 +61,9 @@ them for the file.
 ## Test
 
 A tenth of the names, each of an emoji in a language, is held out: training sees that emoji, its keywords and its names
-in other languages, but never that name, or any text of the emoji with the same words. A search for the name ranks the
-pictures of all {emoji} emoji by the cosines of their vectors. No emoji of {unseen} is in the training set.
+in other languages, but never that name, or any text of the emoji with the same words. A search for the name ranks
+all {emoji} emoji by the cosines of the vectors that they have learned, which the page searches; in the last rows, by
+those of their pictures alone. No emoji of {unseen} is in the training set.
 
 {scores}
 
@@ -87,7 +88,7 @@ Twemoji (CC-BY 4.0) and Fluent Emoji (MIT).
 
 def write(path: Path, training: Training, names: Names, scores: str) -> None:
     """Write the card of a finished run next to the files of `training.export`."""
-    encoder = training.model.encoder
+    encoder = without_norms(training.model)
     values = {
         "stored": sum(it.numel() for it in encoder.parameters()),
         "emoji": f"{len(names.emoji):,}",

@@ -29,7 +29,7 @@ class Settings(MuonSettings):
     pull: float = 10.0
     deviation: float = 0.1
 
-    steps: int = 1200
+    steps: int = 900
     batch_size: int = 96
     learning_rate: float = 1e-2
     final_learning_rate: float = 1e-4
@@ -37,5 +37,5 @@ class Settings(MuonSettings):
     weight_decay: float = 0.0
     betas: tuple[float, float] = (0.9, 0.99)
     clip_norm: float = 5.0
-    validate_every: int = 400
+    validate_every: int = 300
     checkpoint_every: int = 200

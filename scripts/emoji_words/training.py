@@ -134,13 +134,11 @@ def index_of(encoder: PictureWords, glyphs: Glyphs) -> npt.NDArray[np.float32]:
     return encoder.encode([plain(styles[0], encoder.config.side) for styles in glyphs])
 
 
-def export(training: Training, glyphs: Glyphs, emoji: Sequence[str], folder: Path) -> None:
-    """Write config.json, model.safetensors in int8 and without batch norms, and the index of the emoji's pictures."""
+def export(training: Training, emoji: Sequence[str], folder: Path) -> None:
+    """Write config.json, model.safetensors in int8 and without batch norms, and the learned vectors of the emoji."""
     encoder = without_norms(training.model)
     with atomic_folder(folder) as stage:
         safetensors.save(narrowed(encoder.state_dict()), stage / "model.safetensors", {"format": "pt"})
         (stage / "config.json").write_text(json.dumps(asdict(encoder.config)) + "\n", encoding="utf-8")
-    stored = PictureWords.from_files(folder / "config.json", folder / "model.safetensors")
-    vectors = tl.from_numpy(index_of(stored, glyphs))
-    with atomic_folder(folder) as stage:
+        vectors = F.normalize(training.model.proxies.weight.detach(), dim=-1)
         safetensors.save(narrowed({"vectors": vectors}), stage / INDEX, {"emoji": "".join(emoji)})

@@ -21,6 +21,7 @@ FIRST = {
     "find": "new-scene",
     "llama2c": "prompt",
     "onnx": "run",
+    "search": "query",
     "train": "train",
     "whisper": "record",
 }

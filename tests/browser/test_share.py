@@ -53,6 +53,7 @@ PAGES = {
         "temperature": ("temperature", "0.7"),
     },
     "find": {"threshold": ("threshold", "0.6"), "masks": ("masks", "off"), "boxes": ("boxes", "off")},
+    "search": {"query": ("query", "größer & 100%"), "labels": ("labels", "a, b")},
     "whisper": {
         "task": ("task", "translate"),
         "timestamps": ("timestamps", "words"),
@@ -76,6 +77,7 @@ DAMAGED = {
     "depth": ["look=upside", "border=2", "blur=0", "detail=1000000"],
     "describe": ["text=" + "a" * 401, "steps=0", "temperature=3"],
     "find": ["threshold=2", "scene=one", "scene=1234567890", "masks=maybe", "boxes="],
+    "search": ["query=" + "a" * 201, "labels=" + "a" * 401, "nothing=1"],
     "whisper": ["language=<b>", "task=sing", "live=maybe", "sound=" + "a" * 2001],
 }
 

@@ -33,7 +33,7 @@ UNWANTED = {
     "tallow.training", "tallow_cuda", "tarfile", "unittest", "xml",
 }  # fmt: skip
 UNWANTED_HERE = {"numpy.fft", "tallow.data", "tallow.distributed", "tallow.models.gguf.models", "urllib"}
-MODELS = {"tallow.models.built_in.glosses", "tallow.models.built_in.spoken", "tallow.models.built_in.stories"}
+MODELS = {f"tallow.models.built_in.{name}" for name in ("emoji", "glosses", "spoken", "stories")}
 FRONT = "front page"
 LEAN = (FRONT, "console", "llama2c")
 START = set(START_MODULES.read_text(encoding="utf-8").split())
@@ -83,6 +83,10 @@ def find(page: Page, folder: Path) -> None:
     expect(page.get_by_test_id("counts")).to_contain_text(".", timeout=START_MS)
 
 
+def search(page: Page, folder: Path) -> None:
+    expect(page.get_by_test_id("result").first).to_be_visible(timeout=START_MS)
+
+
 def tell_on_the_front_page(page: Page, folder: Path) -> None:
     page.get_by_test_id("tell").click()
     expect(page.get_by_test_id("measured")).to_be_visible(timeout=START_MS)
@@ -96,6 +100,7 @@ ANSWERS = {
     "console": run_a_cell,
     "find": find,
     "llama2c": tell_a_story,
+    "search": search,
     "train": train,
     "whisper": transcribe,
 }
@@ -134,7 +139,12 @@ def test_first_answer_needs_the_start_only(visits: dict[str, Visit], name: str) 
     modules, parts = visits[name]
     assert sorted(modules - START - MODELS - NOT_IN_ARCHIVES) == []
     stories = {"stories.tgz"}
-    models = {FRONT: stories, "bert": {"glosses.tgz"}, "chat": stories, "llama2c": stories, "whisper": {"spoken.tgz"}}
+    models = {
+        **dict.fromkeys((FRONT, "chat", "llama2c"), stories),
+        "bert": {"glosses.tgz"},
+        "search": {"emoji.tgz"},
+        "whisper": {"spoken.tgz"},
+    }
     assert parts == models.get(name, set())
     assert sorted(modules & (UNWANTED | UNWANTED_HERE if name in LEAN else UNWANTED)) == []
 

@@ -215,6 +215,7 @@ _MODULES = (
     *_CLASSES,
     *(f"encoders.{kind.module}" for kind in RELATIVES.values()),
     "derived_heads",
+    "built_in.emoji",
     "built_in.glosses",
     "built_in.spoken",
     "built_in.stories",

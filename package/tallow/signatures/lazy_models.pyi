@@ -358,6 +358,7 @@ from tallow.models.vision import detr_masks as detr_masks
 from tallow.models.vision import dinov2 as dinov2
 from tallow.models.encoders import distilbert as distilbert
 from tallow.models.encoders import electra as electra
+from tallow.models.built_in import emoji as emoji
 from tallow.models.encoders import ernie as ernie
 from tallow.models.decoders import ernie4_5 as ernie4_5
 from tallow.models.encoders import eurobert as eurobert
@@ -1054,6 +1055,7 @@ __all__ = [
     "dinov2",
     "distilbert",
     "electra",
+    "emoji",
     "ernie",
     "ernie4_5",
     "eurobert",

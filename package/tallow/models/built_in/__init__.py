@@ -1,1 +1,1 @@
-"""Models that come with the package: `stories`, `glosses` and `spoken`."""
+"""Models that come with the package: `stories`, `glosses`, `spoken` and `emoji`."""

@@ -34,6 +34,7 @@ function drawBlurred(context, source, radius, width, height) {
   context.beginPath();
   context.rect(0, 0, width, height);
   context.clip();
+  context.drawImage(sharp, 0, 0, width, height); // under the edges, which the blur makes transparent
   if (radius >= 0.5) context.filter = `blur(${radius.toFixed(1)}px)`;
   const edge = 2 * radius; // beyond which the blur has nothing to mix with
   context.drawImage(sharp, -edge, -edge, width + 2 * edge, height + 2 * edge);

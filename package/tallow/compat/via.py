@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tallow.compat.stand_in import install_torch
-from tallow.errors import ArgumentError, MissingPackageError
+from tallow.errors import ArgumentError, UnsupportedError
 from tallow.hub import local_folder
 from tallow.models.config import CONFIG, read_entries
 
@@ -22,13 +22,13 @@ def installed(via: str) -> Any:
     """Return the installed package `transformers`. From then on, `import torch` gives tallow in this process.
 
     Args:    via: its name
-    Raises:  ArgumentError for another name; MissingPackageError if it is not installed; GraphError if PyTorch is
+    Raises:  ArgumentError for another name; UnsupportedError if it is not installed; GraphError if PyTorch is
              imported already
     """
     if via != PACKAGE:
         raise ArgumentError(f"via={via!r:.80}", hint=f"the one package that models run by is {PACKAGE!r}")
     if find_spec(PACKAGE) is None:
-        raise MissingPackageError(f"via={via!r} needs the package {PACKAGE}", hint=f"pip install {PACKAGE}")
+        raise UnsupportedError(f"via={via!r} needs the package {PACKAGE}", hint=f"pip install {PACKAGE}")
     install_torch()
     return importlib.import_module(PACKAGE)
 

@@ -104,7 +104,7 @@ def _shares(out: Tensor, x: Tensor) -> bool:
         return shares_memory(out.array, x.array) or shares_memory(x.array, out.array)
     a, b = (np.ndarray.view(t.array, np.ndarray) for t in (out, x))
     try:
-        return np.may_share_memory(a, b) and np.shares_memory(a, b, max_work=10_000)
+        return np.may_share_memory(a, b) and np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]  # any limit, says NumPy's guide
     except np.exceptions.TooHardError:  # PyTorch does not look at steps at all
         return False
 

@@ -45,7 +45,8 @@ def generalized_delta_rule(
     outputs = []
     for start in range(0, length, CHUNK):
         part = slice(start, start + CHUNK)
-        output_BHCV, state_BHKV = _chunk(*(each[:, :, part] for each in operands), state_BHKV)
+        r, log_decay, k, v, a, b = (each[:, :, part] for each in operands)
+        output_BHCV, state_BHKV = _chunk(r, log_decay, k, v, a, b, state_BHKV)
         outputs.append(output_BHCV)
     return outputs[0] if len(outputs) == 1 else apply(cat, outputs, 2), state_BHKV
 

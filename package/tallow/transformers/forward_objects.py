@@ -80,7 +80,7 @@ class DetrForward(DetrModelForward):
         """The model with the heads for labels and boxes."""
         return self
 
-    def forward(
+    def forward(  # type: ignore[override]  # as transformers: labels before the outputs of layers
         self,
         pixel_values: Tensor,
         pixel_mask: Tensor | None = None,

@@ -244,7 +244,7 @@ class FalconH1(Llama):
     """
 
     model_class = FalconH1Model
-    fused_pattern = None
+    fused_pattern = None  # type: ignore[assignment]  # its layers run one by one
 
     @property
     def windows(self) -> tuple[int | None, ...]:

@@ -150,7 +150,7 @@ class Jamba(Llama):
     """
 
     model_class = JambaModel
-    fused_pattern = None
+    fused_pattern = None  # type: ignore[assignment]  # its layers run one by one
 
     @property
     def windows(self) -> tuple[int | None, ...]:

@@ -108,8 +108,11 @@ class RWKV7Config(DecoderConfig):
 
     @property
     def layer_shapes(self) -> tuple[States, ...]:
-        shapes = {OF_ATTENTION: (1, self.hidden_size), OF_FEED_FORWARD: (1, self.hidden_size)}
-        shapes[STATE] = (self.heads, self.head_dim, self.head_dim)
+        shapes: dict[str, tuple[int, ...]] = {
+            OF_ATTENTION: (1, self.hidden_size),
+            OF_FEED_FORWARD: (1, self.hidden_size),
+            STATE: (self.heads, self.head_dim, self.head_dim),
+        }
         return (States(shapes),) * self.num_hidden_layers
 
     def separated(self, state: Mapping[str, Any]) -> Mapping[str, Any]:

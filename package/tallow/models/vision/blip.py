@@ -127,8 +127,9 @@ class BlipWriter(TextGeneration, PretrainedModel):
         check_prompt(decoder, prompt, None)
         if max_tokens is None and self.generation_config.most_tokens(len(prompt)) is None:
             max_tokens = min(MOST_TOKENS, self.context_length - len(prompt))
-        options = {"max_tokens": max_tokens, "sample": sample, "num_beams": num_beams, "processors": processors}
-        return self.write(decoder, prompt, **options)
+        return self.write(
+            decoder, prompt, max_tokens=max_tokens, sample=sample, num_beams=num_beams, processors=processors
+        )
 
 
 class BlipDecoder(SourceDecoder):

@@ -144,9 +144,9 @@ class BlipImageAttention(Module):
         self.projection = Linear(width, width, device=device, dtype=dtype)
 
     def forward(self, x_BTD: Tensor) -> Tensor:
-        parts = (split_heads(each, self.heads) for each in self.qkv(x_BTD).chunk(3, -1))
+        query, key, value = (split_heads(each, self.heads) for each in self.qkv(x_BTD).chunk(3, -1))
         dropout = self.dropout_p if self.training else 0.0
-        return self.projection(merge_heads(F.scaled_dot_product_attention(*parts, None, dropout)))
+        return self.projection(merge_heads(F.scaled_dot_product_attention(query, key, value, None, dropout)))
 
 
 class BlipImageLayer(Module):
@@ -260,8 +260,9 @@ class SelfAttention(BlipTextAttention):
             if cache is not None:
                 lengths, masks = cache.lengths(x_BTD.shape[1]), cache.masks
                 keys, values = cache.append(layer, keys, values)
-            query, options = self.query(x_BTD), {"lengths": lengths, "masks": masks}
-            mixed_BHTK = causal_attention(query, keys, values, dropout_p=self.dropout, **options)
+            mixed_BHTK = causal_attention(
+                self.query(x_BTD), keys, values, dropout_p=self.dropout, lengths=lengths, masks=masks
+            )
         else:
             mixed_BHTK = F.scaled_dot_product_attention(self.query(x_BTD), keys, values, mask, self.dropout)
         return self.output(merge_heads(mixed_BHTK), x_BTD)

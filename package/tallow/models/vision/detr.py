@@ -142,7 +142,7 @@ def backbone_of(entries: Mapping[str, Any], own: Any) -> ResNetConfig:
     if isinstance(own, dict) and own.get("model_type") != "timm_backbone":
         raise CheckpointError(f"a backbone of type {own.get('model_type')!r:.80}", hint="tallow has ResNets there")
     read = named.get("out_indices")
-    stages = tuple(stage_name(place) for place in read) if _are_places(read) else ALL_STAGES
+    stages = tuple(stage_name(place) for place in read or ()) if _are_places(read) else ALL_STAGES
     return ResNetConfig.of_timm(str(named.get("backbone") or "resnet50"), entries.get("num_channels") or 3, stages)
 
 

@@ -134,8 +134,11 @@ class DetrForSegmentation(DetrPretrainedModel):
         finally:
             hook.remove()
             other.remove()
-        mask = model.cell_mask(pixel_mask, tuple(cells[0].shape[2:]))
+        height, width = cells[0].shape[2:]
+        mask = model.cell_mask(pixel_mask, (height, width))
         attention = self.bbox_attention(found.last_hidden_state, found.encoder_last_hidden_state, mask)
-        attention = attention.unflatten(-1, tuple(cells[0].shape[2:]))
+        attention = attention.unflatten(-1, (height, width))
         masks = self.mask_head(cells[0], attention, maps[MAPS - 1 :: -1])
-        return SegmentationOutput(*found[:2], masks, *found[2:])
+        return SegmentationOutput(
+            found.logits, found.pred_boxes, masks, found.last_hidden_state, found.encoder_last_hidden_state
+        )

@@ -106,8 +106,7 @@ class ResNetConfig(Config):
             raise CheckpointError(f"the backbone {name!r:.80}", hint=f"tallow has {', '.join(TIMM)}")
         depths, kind = TIMM[stem]
         sizes = NARROW if kind == "basic" else WIDE
-        own = {"num_channels": channels, "depths": depths, "layer_type": kind, "hidden_sizes": sizes}
-        return cls(**own, out_features=out_features)
+        return cls(num_channels=channels, depths=depths, layer_type=kind, hidden_sizes=sizes, out_features=out_features)
 
 
 class FrozenNorm(Module):

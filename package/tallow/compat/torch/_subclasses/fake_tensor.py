@@ -59,8 +59,10 @@ class FakeTensor(_Answering):
             parts.insert(0, f"device='{self.__dict__['fake_device']}'")
         if self.dtype is not tallow.get_default_dtype():
             parts.append(f"dtype={self.dtype}")
-        if self.requires_grad:
-            parts.append("requires_grad=True" if self.is_leaf else f"grad_fn=<{self.grad_fn.name()}>")
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn=<{self.grad_fn.name()}>")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
         return f"FakeTensor(..., {', '.join(parts)})"
 
 

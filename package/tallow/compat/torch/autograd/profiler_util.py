@@ -196,7 +196,8 @@ class EventList(list[Any]):
             raise ArgumentError(f"export_stacks: {metric!r}", hint="such as 'self_cpu_time_total'")
         times: dict[str, int] = {}
         for event in self:
-            names, at = [], event
+            names: list[str] = []
+            at = event
             while at is not None:
                 names.insert(0, at.name.translate(_NO_SEPARATORS))
                 at = getattr(at, "cpu_parent", None)

@@ -27,9 +27,14 @@ def without(settings: Mapping[str, Any], names: str) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in names.split()}
 
 
-# fmt: off
 def settings_of_states(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the settings of each model.  Args: llama: those of Llama"""
+    return _of_convolutions(llama) | _of_scans(llama) | _of_delta_rules(llama)
+
+
+# fmt: off
+def _of_convolutions(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of models whose layers are short convolutions."""
     settings: dict[str, dict[str, Any]] = {}
     settings["lfm2"] = without(
         llama,
@@ -48,6 +53,12 @@ def settings_of_states(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "num_experts_per_tok": 4, "output_router_logits": False, "num_experts": 32, "use_expert_bias": True,
         "routed_scaling_factor": 1.0, "norm_topk_prob": True,
     }
+    return settings
+
+
+def _of_scans(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of Mambas, and of models that have their layers."""
+    settings: dict[str, dict[str, Any]] = {}
     settings["mamba"] = {
         "vocab_size": 50280, "hidden_size": 768, "state_size": 16, "num_hidden_layers": 32,
         "layer_norm_epsilon": 1e-05, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 0, "expand": 2,
@@ -91,6 +102,12 @@ def settings_of_states(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "use_mamba_kernels": True, "mamba_d_state": 16, "mamba_dt_rank": 256, "use_mambapy": False,
         "use_associative_scan": True,
     }
+    return settings
+
+
+def _of_delta_rules(llama: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of models whose layers are gated delta rules."""
+    settings: dict[str, dict[str, Any]] = {}
     settings["qwen3_next"] = without(
         llama,
         "pretraining_tp mlp_bias",

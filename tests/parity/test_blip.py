@@ -13,6 +13,7 @@ import transformers
 from support.image_folders import saved_blip
 
 import tallow as tl
+import tallow.transformers as our_transformers
 from tallow.cli import main
 from tallow.errors import ArgumentError, CheckpointError
 from tallow.models import AutoModel, ImageCaptioner
@@ -80,6 +81,40 @@ def test_what_is_written_is_that_of_transformers(beams: int, tmp_path: Path) -> 
     answerer = ImageCaptioner.from_pretrained(tmp_path / "answers")
     written = "".join(answerer.answer(PICTURE, "two dogs ?", max_tokens=9, num_beams=beams))
     assert f"<s> {written}".split() == processor.decode(ids, skip_special_tokens=True).split()
+
+
+def expect_alike(found: Any, expected: Any) -> None:
+    """Compare the tensors of two results, by their names."""
+    if isinstance(expected, torch.Tensor):
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), atol=1e-4)
+    elif isinstance(expected, tuple):
+        for one, other in zip(found, expected, strict=True):
+            expect_alike(one, other)
+    elif isinstance(expected, dict):
+        assert set(found.keys()) == set(expected.keys())
+        for name, value in expected.items():
+            expect_alike(found[name], value)
+
+
+def test_states_and_attentions_of_what_is_written_are_those_of_transformers(tmp_path: Path) -> None:
+    theirs = saved_blip(tmp_path, "ForConditionalGeneration")
+    ours = our_transformers.BlipForConditionalGeneration.from_pretrained(tmp_path)
+    wanted = {"output_attentions": True, "output_hidden_states": True, "return_dict_in_generate": True}
+    for options in ({"num_beams": 2}, {"use_cache": False}):
+        expected = theirs.generate(torch.tensor(PIXELS), max_new_tokens=3, **wanted, **options)
+        found = ours.generate(tl.tensor(PIXELS), max_new_tokens=3, **wanted, **options)
+        expect_alike(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["ForConditionalGeneration", "ForQuestionAnswering"])
+def test_padding_that_a_loss_counts_does_not_see_itself(kind: str, tmp_path: Path) -> None:
+    theirs = saved_blip(tmp_path, kind)
+    ours = getattr(our_transformers, f"Blip{kind}").from_pretrained(tmp_path)
+    texts = {"input_ids": IDS, "pixel_values": PIXELS, "labels": IDS}
+    mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]])
+    texts |= {"attention_mask" if kind == "ForConditionalGeneration" else "decoder_attention_mask": mask}
+    expected = theirs(**{name: torch.tensor(value) for name, value in texts.items()})
+    expect_alike(ours(**{name: tl.tensor(value) for name, value in texts.items()}), expected)
 
 
 def test_captions_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,20 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tallow.core.creation import full
+from tallow import dtypes
+from tallow.core.creation import full, ones
 from tallow.core.tensor import Tensor
 from tallow.devices import to_host
-from tallow.dtypes import int64
 from tallow.errors import ArgumentError
 from tallow.models.seq2seq.model import Sources
 from tallow.models.vision.blip import BlipDecoder
 from tallow.nn import functional as F
+from tallow.nn.attention import key_mask
 from tallow.nn.cache import KVCache
 from tallow.tape.modes import no_grad
+from tallow.transformers.cache_utils import DynamicCache
 from tallow.transformers.forward_common import Options
 from tallow.transformers.forward_seq2seq import MemoryOf, check_right_padding
 from tallow.transformers.generation.mixin import GenerationMixin
-from tallow.transformers.modeling_outputs import CausalLMOutputWithPast, ModelOutput
+from tallow.transformers.modeling_outputs import CausalLMOutputWithCrossAttentions, ModelOutput
 
 Tensors = tuple[Tensor, ...]
 
@@ -72,25 +74,44 @@ class TextWriter(GenerationMixin):
         input_ids: Tensor,
         past_key_values: Any = None,
         use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Return the logits (B, T, V) of texts, which follow those in the cache."""
+        """Return the logits (B, T, V) of texts, which follow those in the cache.
+
+        Args:
+            use_cache: return a cache; None means where one is passed.
+            output_attentions, output_hidden_states, return_dict: None means as the config says; of the texts.
+
+        Raises:  ArgumentError for other arguments
+        """
+        options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
         batch = input_ids.shape[0]
         copies = batch // self.sources.count
         sources = self.sources.select([i // copies for i in range(batch)])
-        if past_key_values is None:
-            hidden = self.model.decode(input_ids, sources)
-            return CausalLMOutputWithPast(logits=self.model.logits(hidden))
+        past = DynamicCache() if use_cache and past_key_values is None else past_key_values
+        memory: Any = None
+        if past is not None:
 
-        def make(rows: int, length: int | None, dtype: Any) -> KVCache:
-            decoder = BlipDecoder(self.model, sources)
-            most = decoder.context_length if length is None else length
-            return decoder.new_cache(length=most, batch=rows, growing=True, dtype=dtype)
+            def make(rows: int, length: int | None, dtype: Any) -> KVCache:
+                decoder = BlipDecoder(self.model, sources)
+                most = decoder.context_length if length is None else length
+                return decoder.new_cache(length=most, batch=rows, growing=True, dtype=dtype)
 
-        memory: Any = past_key_values.memory_for(MemoryOf(make, self.model.context_length), batch)
-        hidden = self.model.decode(input_ids, memory.sources, memory)
-        return CausalLMOutputWithPast(logits=self.model.logits(hidden), past_key_values=past_key_values)
+            memory = past.memory_for(MemoryOf(make, self.model.context_length), batch)
+            sources = memory.sources
+        with options.capture(self.model.text_decoder.bert.encoder) as captured:
+            hidden = self.model.decode(input_ids, sources, memory)
+        return options.result(
+            CausalLMOutputWithCrossAttentions,
+            logits=self.model.logits(hidden),
+            past_key_values=None if use_cache is False else past,
+            hidden_states=captured.hidden_states(hidden),
+            attentions=captured.attentions(0, 2),
+            cross_attentions=captured.attentions(1, 2),
+        )
 
     __call__ = forward
 
@@ -108,6 +129,16 @@ class BlipForward:
             encoded = vision(pixels, interpolate_pos_encoding=interpolate).last_hidden_state
         states = {"hidden_states": captured.hidden_states(), "attentions": captured.attentions()}
         return encoded, {"image_embeds": encoded, "last_hidden_state": encoded, **states}
+
+    def _decode(self, ids: Tensor, sources: Sources, mask: Tensor | None) -> Tensor:
+        """Return the head's input (B, T, D); padding, at the end, sees the text before it only."""
+        check_right_padding(self, mask)
+        if mask is None:
+            return self.decode(ids, sources)  # type: ignore[attr-defined]
+        length = ids.shape[1]
+        before = ones((length, length), dtype=dtypes.bool, device=ids.device).tril()
+        decoder: Any = self.text_decoder.bert  # type: ignore[attr-defined]
+        return decoder(ids, sources, None, key_mask(mask) & before, is_causal=False)
 
     def _loss(self, logits_BTV: Tensor, labels_BT: Tensor) -> Tensor:
         """Return the loss of the token after each position; -100 does not count."""
@@ -152,9 +183,8 @@ class CaptionForward(BlipForward):
         Raises:  ArgumentError, ShapeError
         """
         options = Options(self, output_hidden_states, output_attentions, return_dict, kwargs)
-        check_right_padding(self, attention_mask)
         encoded, states = self._see(options, pixel_values, interpolate_pos_encoding)
-        hidden = self.decode(input_ids, self.sources_of(encoded))  # type: ignore[attr-defined]
+        hidden = self._decode(input_ids, self.sources_of(encoded), attention_mask)  # type: ignore[attr-defined]
         logits = self.logits(hidden)  # type: ignore[attr-defined]
         loss = None if labels is None else self._loss(logits, labels)
         return options.result(BlipForConditionalGenerationModelOutput, loss=loss, logits=logits, **states)
@@ -182,7 +212,7 @@ class CaptionForward(BlipForward):
             vision: Any = self.vision_model  # type: ignore[attr-defined]
             encoded = vision(pixel_values, interpolate_pos_encoding=interpolate_pos_encoding).last_hidden_state
             batch, start = pixel_values.shape[0], self.config.text_config.bos_token_id
-            first = full((batch, 1), start, dtype=int64, device=pixel_values.device)
+            first = full((batch, 1), start, dtype=dtypes.int64, device=pixel_values.device)
             ids = first if input_ids is None else input_ids[:, :-1].clone()
             ids[:, 0] = start
             mask = None if attention_mask is None else attention_mask[:, :-1]
@@ -226,12 +256,11 @@ class AnswerForward(BlipForward):
             raise ArgumentError(
                 f"{type(self).__name__}: neither decoder_input_ids nor labels", hint="pass them, or call generate"
             )
-        check_right_padding(self, decoder_attention_mask)
         encoded, states = self._see(options, pixel_values, interpolate_pos_encoding)
         question = self.read(encoded, input_ids, attention_mask)  # type: ignore[attr-defined]
         loss = None
         if labels is not None:
-            hidden = self.decode(answers, self.sources_of(question))  # type: ignore[attr-defined]
+            hidden = self._decode(answers, self.sources_of(question), decoder_attention_mask)  # type: ignore[attr-defined]
             loss = self._loss(self.logits(hidden), labels)  # type: ignore[attr-defined]
         return options.result(BlipTextVisionModelOutput, loss=loss, **states)
 
@@ -259,5 +288,5 @@ class AnswerForward(BlipForward):
             encoded = vision(pixel_values, interpolate_pos_encoding=interpolate_pos_encoding).last_hidden_state
             question = self.read(encoded, input_ids, attention_mask)  # type: ignore[attr-defined]
             start, device = self.config.text_config.bos_token_id, question.device
-            first = full((question.shape[0], 1), start, dtype=int64, device=device)
+            first = full((question.shape[0], 1), start, dtype=dtypes.int64, device=device)
             return self._write(question, first, None, generate_kwargs)

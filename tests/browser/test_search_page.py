@@ -120,7 +120,7 @@ def _framed() -> np.ndarray:
 
 def test_the_camera_is_named_live_until_it_is_stopped(page: Page) -> None:
     page.get_by_test_id("camera").click()
-    expect(page.get_by_test_id("rate")).to_contain_text("pictures a second", timeout=START_MS)
+    expect(page.get_by_test_id("rate")).to_contain_text("frames a second", timeout=START_MS)
     before = page.get_by_test_id("name").count()
     page.get_by_test_id("labels").fill("pizza, clock, rain, голубь")
     expect(page.get_by_test_id("name")).to_have_count(4)

@@ -1,11 +1,11 @@
 /** Pictures of the user, and the squares of them that a model gets. */
 
+import { canvasOf, contextOf, frameOf } from "../../web/page/pictures.js";
 import { Problem } from "../../web/worker/protocol.js";
 
 /**
- * What can be drawn, with its size.
- * @typedef {{ picture: CanvasImageSource, width: number, height: number }} Drawable
- * @typedef {Drawable & { number: number, name: string, url: string }} Picture
+ * @import { Source } from "../../web/page/pictures.js"
+ * @typedef {Source & { number: number, name: string, url: string }} Picture
  */
 
 const LONGEST = 640; // side of a picture that is kept
@@ -18,38 +18,28 @@ export async function readPicture(file, number) {
     const bitmap = await createImageBitmap(file);
     const scale = Math.min(1, LONGEST / Math.max(bitmap.width, bitmap.height));
     const canvas = canvasOf(Math.max(1, Math.round(bitmap.width * scale)), Math.max(1, Math.round(bitmap.height * scale)));
-    onWhite(canvas).drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+    contextOf(canvas).drawImage(bitmap, 0, 0, canvas.width, canvas.height);
     bitmap.close();
-    return { picture: canvas, width: canvas.width, height: canvas.height, number, name, url: canvas.toDataURL("image/jpeg", 0.9) };
+    return { width: canvas.width, height: canvas.height, draw: (context, w, h) => context.drawImage(canvas, 0, 0, w, h), number, name, url: canvas.toDataURL("image/jpeg", 0.9) };
   } catch {
     throw new Problem("NoPicture", `${name} is not a picture that this browser reads.`, "Choose a PNG, JPEG or WebP file.");
   }
 }
 
-/** The pixels, RGBA, of a square. @param {Drawable} drawable @param {number} side @param {boolean} isCut  the middle is shown, in place of everything on white */
-export function squareOf(drawable, side, isCut) {
-  const context = onWhite(canvasOf(side, side), true);
-  drawInto(context, drawable, side, isCut);
-  return new Uint8Array(context.getImageData(0, 0, side, side).data.buffer);
+/** The pixels, RGBA, of a square. @param {Source} source @param {number} side @param {boolean} isCut  the middle is shown, in place of everything on white */
+export function squareOf(source, side, isCut) {
+  const square = { width: side, height: side };
+  return frameOf({ ...square, draw: (context) => drawInto(context, source, side, isCut) }, square).pixels;
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Drawable} drawable @param {number} side @param {boolean} isCut */
-export function drawInto(context, { picture, width, height }, side, isCut) {
+/** @param {CanvasRenderingContext2D} context @param {Source} source @param {number} side @param {boolean} isCut */
+export function drawInto(context, source, side, isCut) {
+  const { width, height } = source;
   const scale = isCut ? side / Math.min(width, height) : (FILLED * side) / Math.max(width, height);
   const [w, h] = [width * scale, height * scale];
+  context.save();
   context.imageSmoothingQuality = "high";
-  context.drawImage(picture, (side - w) / 2, (side - h) / 2, w, h);
-}
-
-/** @param {number} width @param {number} height */
-function canvasOf(width, height) {
-  return Object.assign(document.createElement("canvas"), { width, height });
-}
-
-/** @param {HTMLCanvasElement} canvas */
-function onWhite(canvas, willReadFrequently = false) {
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently }));
-  context.fillStyle = "white";
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  return context;
+  context.translate((side - w) / 2, (side - h) / 2);
+  source.draw(context, w, h);
+  context.restore();
 }

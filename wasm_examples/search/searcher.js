@@ -3,7 +3,7 @@
 import { findFiles } from "../../web/page/model-files.js";
 import { ModelPage } from "../../web/page/model-page.js";
 import { closeOnPhone, megabytes, showStart } from "../../web/page/page.js";
-import { Camera } from "../../web/page/camera.js";
+import { Watched } from "../../web/page/watched.js";
 import { Problem } from "../../web/worker/protocol.js";
 import { page, view } from "./elements.js";
 import { drawInto, readPicture, squareOf } from "./pictures.js";
@@ -11,11 +11,12 @@ import { showNames, showPictures, showResults } from "./lists.js";
 
 /** @import { NamedModel } from "../../web/page/model-files.js" */
 /** @import { ModelChoice } from "../../web/page/model-page.js" */
-/** @import { Drawable, Picture } from "./pictures.js" */
+/** @import { Source } from "../../web/page/pictures.js" */
+/** @import { Picture } from "./pictures.js" */
+/** @typedef {{ description: string, side: number }} Model */
 
 const MOST_PICTURES = 100;
 const MOST_LABELS = 24;
-const GLANCE_MS = 1000; // over which the speed of the camera is measured
 const { status, problems } = view;
 
 /** The model that comes with tallow. @type {ModelChoice} */
@@ -29,20 +30,19 @@ export class Searcher {
   /** @type {number | null}  the side of a picture for the model in memory */
   #side = null;
   #isCut = false;
-  /** @type {Drawable | null}  what is named */
-  #source = null;
-  /** @type {Camera | null} */
-  #camera = null;
-  #opening = 0;
+  #isSeen = false; // what is named is a picture of the camera, of which the middle is shown
   #isAsked = false; // to name again
-  /** @type {number[]}  when the camera's last pictures were named */
-  #times = [];
-  /** @type {ModelPage<ModelChoice, { description: string }>} */
+  /** @type {ModelPage<ModelChoice, Model>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["emoji"], libraries: ["huggingface_tokenizers"] }, {
     onStart: (started) => showStart(view.figures, started),
     onLoad: ({ name }, { info }) => this.#begin(name, info),
-    onModel: (model) => (page.packaged.disabled = model === null),
-    isBusy: () => this.#camera !== null,
+    onModel: (model) => this.#mark(model),
+    isBusy: () => this.#watched.isLive,
+  });
+  #watched = new Watched(page, view, {
+    onSource: () => this.#watch(),
+    onFrame: () => this.#draw(),
+    onCamera: () => this.#page.showBusy(),
   });
 
   loadPackaged() {
@@ -57,6 +57,7 @@ export class Searcher {
 
   /** Search for the query of the page. A search that is running repeats until it has used the latest query. */
   async search() {
+    this.#page.stay();
     if (this.#isSearching || this.#side === null) return; // the page searches when the model has loaded
     this.#isSearching = true;
     try {
@@ -83,7 +84,10 @@ export class Searcher {
 
   /** Add pictures, and name the last one. @param {(Blob & { name?: string })[]} files */
   async add(files) {
+    this.#page.stay();
     problems.hide();
+    /** @type {{ picture?: Picture, failure?: unknown }}  the last ones */
+    const last = {};
     for (const file of files) {
       try {
         if (this.#pictures.size >= MOST_PICTURES) {
@@ -93,69 +97,69 @@ export class Searcher {
         this.#pictures.set(picture.number, picture);
         this.#showPictures();
         if (this.#side !== null) await this.#keep(picture);
-        this.name(picture);
+        last.picture = picture;
       } catch (error) {
-        problems.show(error);
+        last.failure = error;
       }
     }
+    if (last.picture) this.name(last.picture); // which hides problems
+    if (last.failure) problems.show(last.failure);
     await this.#searchAgain();
   }
 
-  /** Name a picture. @param {Drawable} source */
+  /** Name a picture. @param {Source} source */
   name(source) {
-    this.#leaveCamera();
-    this.#source = source;
-    this.refresh();
+    this.#watched.show(source);
   }
 
   /** The labels or the picture have changed: name it as soon as the model is free. */
   refresh() {
     this.#draw();
-    if (!this.#source) return;
+    if (!this.#watched.source) return;
     this.#isAsked = true;
     if (!this.#page.isWorking) this.#page.work((signal) => this.#tryToName(signal), { failed: "The picture was not named." });
   }
 
   /** Turn the camera on or off. */
-  async toggleCamera() {
-    if (this.#camera) return this.stop();
-    const opening = ++this.#opening;
-    problems.hide();
-    try {
-      const camera = await Camera.open(() => this.#loseCamera());
-      if (opening !== this.#opening) return camera.close(); // something else was chosen meanwhile
-      this.#camera = camera;
-      this.#source = camera;
-      this.#times = [];
-      this.#showCamera();
-      this.refresh();
-      this.#follow(camera);
-    } catch (error) {
-      if (opening !== this.#opening) return;
-      problems.show(error);
-      status.say("The camera is off.");
-    }
+  toggleCamera() {
+    return this.#watched.isLive ? this.stop() : this.#watched.useCamera();
   }
 
-  /** Stop the camera, the model and its download. */
+  /** Stop the camera, whose last picture stays, the model and its download. */
   stop() {
-    this.#leaveCamera();
+    this.#watched.leaveCamera();
     this.#page.stop("Stopped.");
   }
 
-  /** @param {string} name @param {Record<string, any>} info */
+  #watch() {
+    this.#isSeen = this.#watched.isLive;
+    this.refresh();
+  }
+
+  /** The model in memory, or null while one loads. @param {Model | null} model */
+  #mark(model) {
+    page.packaged.disabled = model === null;
+    const isBack = this.#side === null && model !== null; // the load of another one failed
+    this.#side = model?.side ?? null;
+    if (isBack) this.#readAgain();
+  }
+
+  /** @param {string} name @param {Record<string, any>} info @returns {Model} */
   #begin(name, { side, cuts, parameters, emoji, knows }) {
     [this.#side, this.#isCut] = [side, cuts];
     closeOnPhone(page.choices);
     view.figures.show("Weights", `${parameters.toLocaleString("en")} numbers`);
     queueMicrotask(() => this.#readAgain());
-    return { description: knows ? `${name}: knows ${emoji.toLocaleString("en")} ${knows}` : `${name}: a CLIP, ${megabytes(4 * parameters)} in memory` };
+    return { side, description: knows ? `${name}: knows ${emoji.toLocaleString("en")} ${knows}` : `${name}: a CLIP, ${megabytes(4 * parameters)} in memory` };
   }
 
   /** Give the model that has just loaded the pictures of the user. */
   async #readAgain() {
     try {
-      for (const picture of this.#pictures.values()) await this.#keep(picture);
+      for (const picture of this.#pictures.values()) {
+        if (this.#side === null) return; // another model loads, which gets them
+        await this.#keep(picture);
+      }
       await this.#searchAgain();
       this.refresh();
     } catch (error) {
@@ -174,7 +178,12 @@ export class Searcher {
   async #remove(picture) {
     this.#pictures.delete(picture.number);
     this.#showPictures();
-    if (this.#side !== null) await this.#page.runtime.call("forget", { number: picture.number });
+    this.#page.stay();
+    try {
+      if (this.#side !== null) await this.#page.runtime.call("forget", { number: picture.number });
+    } catch (error) {
+      problems.show(error);
+    }
     await this.#searchAgain();
   }
 
@@ -190,72 +199,33 @@ export class Searcher {
   /** @param {AbortSignal} signal */
   async #tryToName(signal) {
     if (!(await this.#page.ready("The picture is named when the model has loaded.", signal)) || this.#side === null) return;
-    while ((this.#isAsked || this.#camera) && !signal.aborted && this.#source) {
+    while ((this.#isAsked || this.#watched.isLive) && !signal.aborted && this.#watched.source) {
       this.#isAsked = false;
       const labels = readLabels();
       if (labels.length < 2) {
         showNames([], []);
         status.say("Write two labels or more, with commas between them.");
-        if (this.#camera) await new Promise(requestAnimationFrame);
+        if (this.#watched.isLive) await new Promise(requestAnimationFrame);
         continue;
       }
-      const source = this.#source;
-      const pixels = squareOf(source, this.#side, this.#isCut || this.#camera !== null);
+      const { source } = this.#watched;
+      const pixels = squareOf(source, this.#side, this.#isCut || this.#isSeen);
       const { shares, seconds } = await this.#page.runtime.call("label", { pixels, labels });
-      if (source !== this.#source) continue;
+      if (signal.aborted || source !== this.#watched.source) continue;
       showNames(labels, shares);
       view.figures.show("Naming", `${(1000 * seconds).toFixed(1)} ms`);
       page.view.dataset.named = String(Number(page.view.dataset.named ?? 0) + 1); // how often, for tests
-      status.say(this.#camera ? "Looking through the camera." : "Done.");
-      if (this.#camera) this.#showRate();
+      status.say(this.#watched.isLive ? "Looking through the camera." : "Done.");
+      if (this.#watched.isLive) this.#watched.count();
     }
   }
 
-  #showRate() {
-    const now = performance.now();
-    this.#times = [...this.#times.filter((time) => now - time < GLANCE_MS), now];
-    const [first] = this.#times;
-    const count = this.#times.length - 1;
-    page.rate.textContent = count ? `${((1000 * count) / (now - first)).toFixed(count < 10 ? 1 : 0)} pictures a second` : "";
-  }
-
-  /** Draw the camera's pictures as they come. @param {Camera} camera */
-  #follow(camera) {
-    if (camera !== this.#camera) return;
-    this.#draw();
-    requestAnimationFrame(() => this.#follow(camera));
-  }
-
-  #loseCamera() {
-    this.#leaveCamera();
-    problems.show(new Problem("CameraLost", "The camera is gone; this is its last picture.", "Connect it and press the button again, or choose a picture."));
-  }
-
-  /** Turn the camera off; its last picture stays in the view. */
-  #leaveCamera() {
-    this.#opening++;
-    if (!this.#camera) return;
-    this.#camera.close();
-    this.#camera = null;
-    this.#source = null;
-    status.say("The camera is off.");
-    this.#showCamera();
-  }
-
-  #showCamera() {
-    const isOn = this.#camera !== null;
-    page.camera.textContent = isOn ? "Stop the camera" : "Use the camera";
-    page.camera.setAttribute("aria-pressed", String(isOn));
-    if (!isOn) page.rate.textContent = "";
-    document.body.classList.toggle("burning", isOn);
-    this.#page.showBusy();
-  }
-
   #draw() {
-    if (!this.#source?.width) return;
+    const { source } = this.#watched;
+    if (!source?.width) return;
     const context = /** @type {CanvasRenderingContext2D} */ (page.view.getContext("2d"));
     context.clearRect(0, 0, page.view.width, page.view.height);
-    drawInto(context, this.#source, page.view.width, this.#camera !== null || this.#isCut);
+    drawInto(context, source, page.view.width, this.#isSeen || this.#isCut);
   }
 }
 

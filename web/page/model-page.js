@@ -152,6 +152,12 @@ export class ModelPage {
     this.#awaitIdle();
   }
 
+  /** Keep Python for calls that are not work. If it was ended, start it again and load the last model. */
+  stay() {
+    if (this.#restart() && this.#loaded) this.#load(this.#loaded);
+    else this.#awaitIdle();
+  }
+
   /**
    * Wait until no model is loading. If there is none, because its load was stopped or failed, load it again.
    * @param {string} waiting  the status while a model is loading

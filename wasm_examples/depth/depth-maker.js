@@ -137,7 +137,7 @@ export class DepthMaker {
       this.#isAsked = false;
       const { source } = this.#watched;
       const { map, mapWidth, mapHeight, range, seconds } = await this.#page.runtime.call("see", { ...frameOf(source, this.#frameSize(source)), levels: page.levels.value });
-      if (source !== this.#watched.source) continue;
+      if (signal.aborted || source !== this.#watched.source) continue;
       this.#depths = { map, width: mapWidth, height: mapHeight, isMatte: this.#page.model?.kind === "matte" };
       this.#showDepths(range, seconds);
     }

@@ -84,6 +84,7 @@ export class Describer {
     if (!source) return;
     if (model.answers && !text) throw new Problem("NoQuestion", "This model answers questions.", "Write one, such as: how many dogs are there?");
     if (isLive || source !== this.#given) await runtime.call("show", { ...frameOf(source, model) });
+    signal.throwIfAborted();
     this.#given = isLive ? null : source;
     const output = entry(model.answers ? text : "", model.answers ? "" : text);
     document.body.classList.add("burning");

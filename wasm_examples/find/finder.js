@@ -156,7 +156,7 @@ export class Finder {
       const { source } = this.#watched;
       const frame = frameOf(source, sizeOf(source, SIDE));
       const { things, map, seconds } = await this.#page.runtime.call("find", { ...frame });
-      if (source !== this.#watched.source) continue;
+      if (signal.aborted || source !== this.#watched.source) continue;
       this.#found = { map, width: frame.width, height: frame.height, things: things.map((/** @type {object} */ thing, /** @type {number} */ i) => ({ ...thing, index: i + 1 })) };
       this.#showFound(seconds);
     }

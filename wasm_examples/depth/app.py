@@ -25,6 +25,7 @@ CONFIG, PREPROCESSOR, ONNX = "config.json", "preprocessor_config.json", "model.o
 NESTED = "processor_config.json"  # the settings of pictures, as newer files have them
 STRIDE = 32  # of the sides of pictures for a model in an ONNX file that leaves them open
 PATCH = 14  # the same, of a model of depths
+ROUNDED = 0.01  # how far shares may be outside of 0 to 1, as in half precision
 HALF = (0.5, 0.5, 0.5)
 LEVELS = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -112,9 +113,11 @@ class OnnxEye:
             raise CheckpointError(
                 f"the model returns {what} numbers, no map", hint="open it in the page for ONNX models"
             )
-        if self.kind == "matte" and (found.min() < 0 or found.max() > 1):
+        if self.kind != "matte":
+            return found
+        if found.min() < -ROUNDED or found.max() > 1 + ROUNDED:  # logits
             found = 1 / (1 + np.exp(-np.clip(found, -50, 50)))
-        return found
+        return np.clip(found, 0, 1)
 
 
 class Demo:

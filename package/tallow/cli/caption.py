@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         captioner = ImageCaptioner.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
         if captioner.answers and arguments.question is None:
             raise ArgumentError("the model answers questions", hint="pass one after --question")
+        if captioner.answers and arguments.prompt:
+            raise ArgumentError("--prompt begins captions, and the model answers questions", hint="leave it out")
         options = {"max_tokens": arguments.max_tokens, "num_beams": arguments.beams}
 
         def answer(path: Path, image: Any) -> Answer:

@@ -2,7 +2,7 @@
 
 Prints the least and the largest depth of each IMAGE, or of each image in a folder. A metric model tells metres; of a
 relative one, larger values are nearer. --save writes depths as PNG files with 16 bits: of a metric model millimetres,
-of a relative one from the farthest, 0, to the nearest, 65535:
+with 65535 for all that is farther than 65.5 metres; of a relative one from the farthest, 0, to the nearest, 65535:
 
   tallow depth street.jpg --model depth-anything/Depth-Anything-V2-Small-hf --save out/
   tallow depth photos/ --model depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf --json

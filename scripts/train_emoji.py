@@ -7,8 +7,8 @@
     scripts/train_emoji.py --resume           continue after Ctrl-C from the last checkpoint, to the same weights
     scripts/train_emoji.py --evaluate         only evaluate the model in --out on names that are held out
 
-The model, the index of the emoji's pictures, the licence of the names and a model card are written to --out, by default
-the folder in the package. Names and the emoji of other designers come from npm packages.
+The model, an index of the vectors that the emoji have learned, the licence of the names and a model card are written to
+--out, by default the folder in the package. Names and the emoji of other designers come from npm packages.
 """
 
 from __future__ import annotations

@@ -80,6 +80,9 @@ def test_files_load(model: SceneDetector) -> None:
     for bad in (b"{}", b"[1]", b"\xff", b'{"labels": ["a"], "height": 3}', b'{"labels": 3}'):
         with pytest.raises(CheckpointError, match="not the configuration"):
             SceneDetector.from_files(bad, weights)
+    for size in ({"width": 10**7}, {"prototypes": 10**12}, {"blocks": [10**9, 1, 1]}):  # take no memory or time
+        with pytest.raises(CheckpointError):
+            SceneDetector.from_files(json.dumps({"labels": ["cat", "dog", "fox"], **size}).encode(), weights)
 
 
 class Stub:

@@ -11,11 +11,10 @@ Source:  Bojanowski et al. 2017, arXiv:1607.04606 (words as sums of groups of ch
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -23,10 +22,9 @@ import numpy.typing as npt
 
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
-from tallow.errors import ArgumentError, CheckpointError, NumericError, ShapeError
-from tallow.io import safetensors
-from tallow.io.source import Source, open_source
-from tallow.models.vision.scenes import Stage, as_input, widened
+from tallow.errors import ArgumentError, NumericError, ShapeError
+from tallow.io.source import Source
+from tallow.models.vision.scenes import Stage, as_input, from_files
 from tallow.nn import functional as F
 from tallow.nn.convolution import Conv2d
 from tallow.nn.embedding import EmbeddingBag
@@ -91,15 +89,7 @@ class PictureWords(Module):
 
         Raises:  CheckpointError for other files; OSError
         """
-        opened = open_source(config)
-        try:
-            entries = json.loads(opened.data.tobytes())
-            sizes: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in entries.items()}
-            model = cls(PictureWordsConfig(**sizes))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{opened.name} is not the configuration of such an encoder: {error}") from None
-        model.load_state_dict(widened(safetensors.load(weights)))
-        return model.eval()
+        return from_files(lambda sizes: cls(PictureWordsConfig(**sizes)), config, weights)
 
     def texts(self, groups: Groups) -> Tensor:
         """Return the vectors of texts, of length 1; zeros for a text without groups.  Shapes: (N, E)"""

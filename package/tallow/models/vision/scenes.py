@@ -11,9 +11,9 @@ Source:  Tian et al. 2019, arXiv:1904.01355 (boxes by distances from cells); Bol
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ import numpy.typing as npt
 from tallow.core.apply import apply
 from tallow.core.creation import from_numpy
 from tallow.core.tensor import Tensor
-from tallow.errors import CheckpointError
+from tallow.devices import device
+from tallow.errors import CheckpointError, ShapeError
 from tallow.io import safetensors
 from tallow.io.source import Source, open_source
 from tallow.nn import functional as F
@@ -31,6 +32,7 @@ from tallow.nn.module import Module
 from tallow.ops.joining import cat
 from tallow.tape.modes import no_grad
 
+M = TypeVar("M", bound=Module)
 STRIDES = (8, 16)
 MASK_STRIDE = 4
 SCALES = ".scales"  # after the name of a tensor in a file
@@ -131,15 +133,7 @@ class SceneDetector(Module):
 
         Raises:  CheckpointError for other files; OSError
         """
-        opened = open_source(config)
-        try:
-            entries = json.loads(opened.data.tobytes())
-            lists: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in entries.items()}
-            model = cls(SceneConfig(**lists))
-        except (ValueError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{opened.name} is not the configuration of a scene detector: {error}") from None
-        model.load_state_dict(widened(safetensors.load(weights)))
-        return model.eval()
+        return from_files(lambda sizes: cls(SceneConfig(**sizes)), config, weights)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -224,6 +218,30 @@ def widened(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
             values = _host(tensor).astype(np.float32)
             state[name] = from_numpy(values if scale is None else values * scale.reshape(-1, *(1,) * (values.ndim - 1)))
     return state
+
+
+def from_files(make: Callable[[dict[str, Any]], M], config: Source, weights: Source) -> M:
+    """Return a network of config.json and of a file that `narrowed` has made, in float32.
+
+    Args:    make: the network of the entries; sizes that do not fit the weights take no memory
+    Raises:  CheckpointError for other files; OSError
+    """
+    opened = open_source(config)
+    state = widened(safetensors.load(weights))
+    try:
+        entries = json.loads(opened.data.tobytes())
+        sizes = {name: tuple(it) if isinstance(it, list) else it for name, it in entries.items()}
+        if max(sizes.get("blocks", ()), default=0) > len(state):
+            raise ValueError("more blocks than the weights have tensors")
+        with device("meta"):
+            model = make(sizes)
+    except (ValueError, TypeError, AttributeError, OverflowError, ShapeError) as error:
+        raise CheckpointError(
+            f"{opened.name} is not the configuration of such a network: {error}",
+            hint="use config.json and the weights of the same model",
+        ) from None
+    model.load_state_dict(state, assign=True)
+    return model.eval()
 
 
 def as_input(pixels_BYX3: npt.NDArray[np.uint8]) -> Tensor:

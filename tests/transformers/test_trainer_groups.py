@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -107,6 +108,16 @@ def test_searches_that_cannot_be_made(tmp_path: Path) -> None:
     if find_spec("optuna") is None:
         with pytest.raises(ImportError, match="optuna"):
             made.hyperparameter_search()
+    else:
+        with pytest.raises(ArgumentError, match="n_jobs"):
+            made.hyperparameter_search(n_jobs=2)
+
+
+def test_a_run_that_diverges_is_not_the_best(tmp_path: Path) -> None:
+    losses = iter([math.nan, 2.0, 1.0, 3.0])
+    made = trainer(tmp_path, model_init=Line)
+    best = made.hyperparameter_search(lambda _: {"max_steps": 1}, lambda _: next(losses), 4, backend="random")
+    assert (best.run_id, best.objective) == ("2", 1.0)
 
 
 def test_samples_for_permutations(folders: Folders) -> None:

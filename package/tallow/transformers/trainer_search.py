@@ -197,6 +197,8 @@ def _by_optuna(run: Callable[[Any], Any], count: int, direction: Any, options: d
     import optuna  # optional: `chosen_backend` has found it
 
     own = {name: options.pop(name) for name in ("timeout", "n_jobs", "gc_after_trial") if name in options}
+    if own.get("n_jobs", 1) != 1:
+        raise ArgumentError(f"n_jobs={own['n_jobs']!r:.80}: trials share one Trainer", hint="leave n_jobs out")
     several = not isinstance(direction, str)
     study = optuna.create_study(**{"directions" if several else "direction": direction}, **options)
     study.optimize(run, n_trials=count, **own)
@@ -211,5 +213,6 @@ def _at_random(run: Callable[[Any], Any], count: int, direction: Any, options: d
         raise ArgumentError(f"backend='random' does not take {given:.200}", hint="pass backend='optuna'")
     trials = [RandomTrial(number) for number in range(count)]
     sign = 1 if direction == "minimize" else -1
-    value, best = min(((sign * run(trial), trial) for trial in trials), key=lambda pair: pair[0])
+    found = [(sign * run(trial), trial) for trial in trials]
+    value, best = min(found, key=lambda pair: (math.isnan(pair[0]), pair[0]))  # NaN, of a run that diverged, is worst
     return BestRun(str(best.number), sign * value, best.params)

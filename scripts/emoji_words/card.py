@@ -110,4 +110,5 @@ def write(path: Path, training: Training, names: Names, scores: str) -> None:
 
 def _curve(rows: list[list[float]]) -> str:
     lines = [f"| {step:.0f} | {texts:.3f} | {pictures:.3f} | {recall:.3f} |" for step, texts, pictures, recall in rows]
-    return "\n".join(("| step | loss of texts | of pictures | recall at 5, by pictures of Noto Color Emoji |", "| --- | --- | --- | --- |", *lines))
+    head = "| step | loss of texts | of pictures | recall at 5, by pictures of Noto Color Emoji |"
+    return "\n".join((head, "| --- | --- | --- | --- |", *lines))

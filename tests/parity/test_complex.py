@@ -130,6 +130,25 @@ def test_short_time_spectra_and_back(options: dict[str, Any]) -> None:
         np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-9)
 
 
+def test_a_spectrum_of_one_frame_has_a_gradient_at_any_hop() -> None:
+    signal, found = RNG.standard_normal((2, 41)), []
+    for m in (tl, torch):
+        x = m.tensor(signal, requires_grad=True)
+        spectra = m.stft(x, 8, 1 << 40, window=m.ones(8, dtype=m.float64), return_complex=True)
+        found.append(m.autograd.grad(spectra.abs().sum(), x)[0].numpy())
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float16"), ("bfloat16", "float32"), ("float16", "bfloat16")])
+def test_spectra_of_halves_and_other_dtypes(dtypes: tuple[str, str]) -> None:
+    signal, window, found = RNG.standard_normal((2, 41)), RNG.standard_normal(8), []
+    for m in (tl, torch):
+        x, w = (m.tensor(a).to(getattr(m, name)) for a, name in zip((signal, window), dtypes, strict=True))
+        found.append(m.stft(x, 8, 3, window=w, return_complex=True).numpy())
+    assert found[0].dtype == found[1].dtype == np.complex64
+    np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad"])
 def test_optimizers_take_complex_parameters(optimizer: str) -> None:
     start, goal = RNG.standard_normal(6).view(np.complex128), RNG.standard_normal(6).view(np.complex128)

@@ -10,6 +10,7 @@ from tallow.core.creation import zeros
 from tallow.core.public_api import public
 from tallow.core.tensor import Tensor
 from tallow.errors import ArgumentError, DtypeError, LinAlgError, ShapeError, UnsupportedError, warn
+from tallow.functions.inspection import result_type
 from tallow.ops import padding
 from tallow.ops.complex_numbers import view_as_real
 from tallow.ops.fourier import fft_complex, fft_to_real, spectra_of_frames
@@ -89,10 +90,12 @@ def stft(
         x = apply(padding.pad, x.unsqueeze(1), (n_fft // 2, n_fft // 2), pad_mode).squeeze(1)
     if not 0 < n_fft <= x.shape[-1]:
         raise ShapeError(f"stft: expected 0 < n_fft < {x.shape[-1]}, but got n_fft={n_fft}")
+    hop = min(hop, x.shape[-1])  # a longer one leads to one frame too, but its gradient to memory as long
     weights = _window("stft", window, length, n_fft, input)
     norm = "ortho" if normalized else "backward"
     if not is_complex and onesided in (None, True):
-        spectra = apply(spectra_of_frames, x, weights, hop, norm)  # (B, T, F)
+        common = result_type(x, weights)  # of halves with float32, where no half is left
+        spectra = apply(spectra_of_frames, x.to(common), weights.to(common), hop, norm)  # (B, T, F)
     else:
         spectra = apply(fft_complex, x.unfold(-1, n_fft, hop) * weights, (2,), norm, False)
     spectra = spectra.transpose(1, 2)

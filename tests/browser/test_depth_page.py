@@ -176,7 +176,8 @@ def test_what_does_not_fit_loses_nothing(looker: Looker, model: Path, pixels: np
     looker.fails_with("BertModel tells no depths", "Depth Anything")
     entries = json.loads((model / "config.json").read_text()) | {"reassemble_factors": [2, 1, 1]}
     config.write_text(json.dumps(entries))
-    drop(page, {"config.json": config, "model.safetensors": model / "model.safetensors"})
+    rest = {name: model / name for name in ("model.safetensors", "preprocessor_config.json")}
+    drop(page, {"config.json": config} | rest)
     looker.fails_with("reassemble_factors")
     drop(page, {"deep.onnx": notes})
     looker.fails_with("ONNX")

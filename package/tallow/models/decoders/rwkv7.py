@@ -20,6 +20,7 @@ from tallow.models.activations import activation_named
 from tallow.models.config import MAX_SIZE
 from tallow.models.decoders.decoder import DecoderConfig, DecoderModel
 from tallow.models.decoders.mamba import LONGEST, STATE, Mamba, masked, widened
+from tallow.models.decoders.rwkv7_formats import MIXES
 from tallow.nn import functional as F
 from tallow.nn import init
 from tallow.nn.activation import Sigmoid, Tanh
@@ -36,7 +37,6 @@ from tallow.nn.parameter import empty_parameter
 from tallow.nn.state_memory import States
 from tallow.ops.joining import cat
 
-MIXES = ("r", "w", "k", "v", "a", "g")  # what has a share of its own of the position before
 RATE = -math.exp(-0.5)  # the largest rate of decay
 OF_FEED_FORWARD, OF_ATTENTION = "last_of_ffn", "last_of_attn"  # the names in a cache of the last inputs
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from tallow.errors import CheckpointError
 from tallow.io.gguf import GGUF, TensorInfo
-from tallow.models.decoders.rwkv7 import MIXES
+from tallow.models.decoders.rwkv7_formats import MIXES
 from tallow.models.gguf.names import LAYER
 
 SHARES, FACTORS = ".time_mix_lerp_fused.weight", ".time_mix_r_k.weight"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tallow.models.decoders.rwkv7 import MIXES
+from tallow.models.decoders.rwkv7_formats import MIXES
 from tallow.models.gguf.names import (
     EXPERT_FIELDS,
     EXPERT_WIDTH,

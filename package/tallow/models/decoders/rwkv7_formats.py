@@ -1,0 +1,5 @@
+"""What all files of an RWKV-7 have in common; without the layers, which the readers of files do not need."""
+
+from __future__ import annotations
+
+MIXES = ("r", "w", "k", "v", "a", "g")  # what has a share of its own of the position before

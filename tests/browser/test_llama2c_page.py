@@ -479,7 +479,7 @@ def gguf_files(tmp_path_factory: pytest.TempPathFactory, model: Path, tokenizer:
     write("float32.gguf")
     write("q8_0.gguf", Type.Q8_0)
     write("endless.gguf", Type.Q8_0, context=100_000_000)
-    write("unknown architecture.gguf", Type.Q8_0, arch="rwkv7")
+    write("unknown architecture.gguf", Type.Q8_0, arch="rwkv6")
     data = (folder / "q8_0.gguf").read_bytes()
     (folder / "truncated.gguf").write_bytes(data[:-10_000])
     (folder / "truncated header.gguf").write_bytes(data[:1000])
@@ -593,7 +593,7 @@ def test_gguf_of_the_hub(reader: Reader, gguf_files: dict[str, Path]) -> None:
         ("empty.gguf", ["not a GGUF file"]),
         ("page.gguf", ["is a web page, not a GGUF file", "Download it again"]),
         ("mostly garbage.gguf", ["it again"]),
-        ("unknown architecture.gguf", ["'rwkv7'", "llama, ", "qwen3"]),
+        ("unknown architecture.gguf", ["'rwkv6'", "llama, ", "qwen3"]),
         ("foreign type.gguf", ["Q8_K", "Q8_0"]),
         ("large.gguf", ["large.gguf has 4.3 GB", "smaller model"]),
     ],

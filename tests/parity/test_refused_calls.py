@@ -284,3 +284,21 @@ def test_results_may_replace_operands(call: str) -> None:
         results.append((eval(call, {"m": module, "x": x}).numpy(), x.numpy()))
     for theirs, ours in zip(*results, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+ALIKE = [f"m.{name}(x, 0, i, x[:2] + 7, out=x)" for name in ("scatter", "scatter_add", "index_add", "index_copy")]
+ALIKE += ["m.cat([x[:1], x[1:2]], out=x[2:4])", "m.logical_not(x > 1, out=x)", "x.masked_fill(x > 1, m.tensor(1 + 0j))"]
+# PyTorch may read what it has written.
+TAKEN = (
+    "m.add(x[1:5], 1, out=x[:8:2])",
+    "m.add(x[:8:2], 1, out=x[1:5])",
+    "m.add(x[:1].expand(8), 1, out=x)",
+    "m.add(x.view(2, 4)[:, 1:], 1, out=x.view(2, 4)[:, :-1])",
+)
+
+
+@pytest.mark.parametrize("call", [*ALIKE, *TAKEN])
+def test_calls_that_pytorch_takes(call: str) -> None:
+    """PyTorch copies some operands first, and looks for common memory of tensors without gaps alone."""
+    theirs, ours = (eval(call, {"m": m, "x": m.arange(8.0), "i": m.tensor([2, 5])}) for m in (torch, tl))
+    assert call in TAKEN or ours.tolist() == theirs.tolist()

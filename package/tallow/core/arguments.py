@@ -188,10 +188,12 @@ class Prepared:
         elif op.dtypes == "first":
             common = dtypes.dtype_of(arrays[0])
             if common.category < 3 and any(a.dtype.kind == "c" for a in arrays):
-                raise NumericError(
-                    f"{op.name}: a complex value cannot be converted to {common.name} without overflow",
-                    hint="pass the real part of the value, or convert the input",
-                )
+                if any(_is_imaginary(a) for a in arrays):
+                    raise NumericError(
+                        f"{op.name}: a complex value cannot be converted to {common.name} without overflow",
+                        hint="pass the real part of the value, or convert the input",
+                    )
+                values = [v.real if hasattr(v, "dtype") else v for v in values]
             values = [_convert_array(v, common) for v in values]
         else:
             common = dtypes.dtype_of(arrays[0]) if uniform and arrays else dtypes.result_type(values)
@@ -205,6 +207,12 @@ class Prepared:
             if not op.halves:
                 values = widen_operands(values)
         return values
+
+
+def _is_imaginary(array: Any) -> bool:
+    """Return whether some elements are no real numbers; False of an array without values."""
+    is_known = array.dtype.kind == "c" and devices.device_type_of(array) != "meta"
+    return is_known and bool((array.imag != 0).any())
 
 
 def _are_together(a: Any, b: Any) -> bool:

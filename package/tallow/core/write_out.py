@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from tallow.core.apply import check_writable
 from tallow.core.tensor import Tensor
 from tallow.dtypes import can_cast
 from tallow.errors import ArgumentTypeError, DtypeError, GraphError, ShapeError, warn
-from tallow.ops.shape import shares_memory
 from tallow.ops.table import OPS
 from tallow.tape.modes import mode
 
 # Ops that do not convert their operands, but whose result may be written to another dtype all the same, as in PyTorch.
 CONVERTED = {
-    *("addr", "cholesky_solve", "cumprod", "cumsum", "geqrf", "ldexp", "lerp", "linalg_pinv", "mean", "nanmean"),
-    *("nansum", "prod", "square", "std", "sum", "var"),
+    *("addr", "cholesky_solve", "cumprod", "cumsum", "geqrf", "ldexp", "lerp", "linalg_pinv", "logical_not"),
+    *("mean", "nanmean", "nansum", "prod", "square", "std", "sum", "var"),
 }
 # Functions other than ops whose result is written to a tensor of its dtype alone.
 EXACT = {"complex", "multinomial", "polar"}
@@ -27,6 +24,8 @@ ELEMENT_BY_ELEMENT = {
     *("cat", "concat", "concatenate", "gather", "index_add", "index_copy", "index_select", "kthvalue"),
     *("masked_select", "mode", "nonzero", "scatter", "scatter_add", "stack", "take"),
 }
+# Those of them that begin with a copy of their first operand, which may be `out`.
+COPIED_FIRST = {"index_add", "index_copy", "scatter", "scatter_add"}
 
 
 def write_out(out: Any, value: Any, name: str, is_exact: bool = False, operands: Iterable[Any] = ()) -> Any:
@@ -87,9 +86,11 @@ def _check_memory(out: Tensor, operands: Iterable[Any], name: str) -> None:
         return
     if not is_elementwise:
         check_writable(out, name)
-    for operand in operands:
+    for i, operand in enumerate(operands):
+        if i == 0 and name in COPIED_FIRST:
+            continue
         for x in operand if isinstance(operand, tuple | list) else (operand,):
-            if isinstance(x, Tensor) and (_is_part(out, x) if is_elementwise else _shares(out, x)):
+            if isinstance(x, Tensor) and (_is_part(out, x) if is_elementwise else out is x or _shares(out, x)):
                 raise ShapeError(
                     f"{name}: unsupported operation: some elements of the input tensor and the written-to tensor refer "
                     "to a single memory location",
@@ -98,15 +99,21 @@ def _check_memory(out: Tensor, operands: Iterable[Any], name: str) -> None:
 
 
 def _shares(out: Tensor, x: Tensor) -> bool:
-    if out is x or x.device != out.device:
-        return out is x
-    if not isinstance(x.array, np.ndarray):
-        return shares_memory(out.array, x.array) or shares_memory(x.array, out.array)
-    a, b = (np.ndarray.view(t.array, np.ndarray) for t in (out, x))
-    try:
-        return np.may_share_memory(a, b) and np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]  # any limit, says NumPy's guide
-    except np.exceptions.TooHardError:  # PyTorch does not look at steps at all
+    """Return whether the memory of two tensors overlaps. PyTorch knows that of tensors without gaps alone."""
+    if x.device != out.device or out.is_meta or not (_has_no_gaps(out) and _has_no_gaps(x)):
         return False
+    start, other = out.data_ptr(), x.data_ptr()
+    return start < other + x.numel() * x.element_size() and other < start + out.numel() * out.element_size()
+
+
+def _has_no_gaps(x: Tensor) -> bool:
+    """Return whether the elements, of which there are some, fill their memory, each in a place of its own."""
+    expected = 1
+    for stride, size in sorted(pair for pair in zip(x.stride(), x.shape, strict=True) if pair[1] != 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return expected > 0
 
 
 def _is_part(out: Tensor, x: Tensor) -> bool:

@@ -10,6 +10,7 @@ Source:  Zuo et al. 2025, arXiv:2507.22448; names as in transformers' `modeling_
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -135,7 +136,7 @@ class FalconH1Config(MambaPartConfig):
 
 def _are_numbers(value: Any, count: int) -> bool:
     is_tuple = isinstance(value, tuple) and len(value) == count
-    return is_tuple and all(type(each) in (int, float) and math.isfinite(each) for each in value)
+    return is_tuple and all(type(each) in (int, float) and abs(each) <= sys.float_info.max for each in value)
 
 
 class FalconH1Attention(LlamaAttention):

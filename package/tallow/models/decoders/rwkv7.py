@@ -92,8 +92,9 @@ class RWKV7Config(DecoderConfig):
             entries["hidden_act"] = "relu2"
         width, ratio = entries.get("hidden_size"), entries.get("hidden_ratio")
         ratio = 4 if ratio is None else ratio
-        if entries.get("intermediate_size") is None and type(width) is int and type(ratio) in (int, float):
-            entries["intermediate_size"] = 32 * -(-int(min(width, MAX_SIZE) * min(ratio, MAX_SIZE)) // 32)
+        is_size = type(width) is int and type(ratio) in (int, float) and 0 < ratio <= MAX_SIZE
+        if entries.get("intermediate_size") is None and is_size:
+            entries["intermediate_size"] = 32 * -(-int(min(width, MAX_SIZE) * ratio) // 32)
         heads = entries.get("num_heads")
         if entries.get("head_dim") is None and type(width) is type(heads) is int and heads > 0:
             entries["head_dim"] = width // heads

@@ -38,9 +38,9 @@ class MixesFile(GGUF):
         infos = {name: info for name, info in self._infos.items() if name not in UNREAD}
         for name in [name for name in infos if name.endswith((SHARES, FACTORS))]:
             shape = infos.pop(name).shape
-            width = shape[-1]
+            width = shape[-1] if shape else 0
             if name.endswith(SHARES):
-                fits = shape[0] == len(MIXES) and int(np.prod(shape)) == len(MIXES) * width
+                fits = width > 0 and shape[0] == len(MIXES) and int(np.prod(shape)) == len(MIXES) * width
                 named = {name.replace("_fused", f"_{mix}"): i for i, mix in enumerate(MIXES)}
                 self._parts |= {part: (name, i) for part, i in named.items()}
                 infos |= {part: TensorInfo("F32", (1, 1, width), 0) for part in named}

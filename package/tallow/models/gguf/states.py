@@ -108,7 +108,8 @@ def _jamba(metadata: Metadata) -> Design:
     if type(channels) is type(width) is int and width > 0:
         settings["mamba_expand"] = channels // width
     layers = settings["num_hidden_layers"]
-    sparse = [i for i in range(min(layers, len(file))) if f"blk.{i}.ffn_gate_inp.weight" in file]
+    count = min(layers, len(file)) if type(layers) is int else 0
+    sparse = [i for i in range(count) if f"blk.{i}.ffn_gate_inp.weight" in file]
     settings["num_experts"] = settings["num_experts"] if sparse else 1
     if sparse:
         settings["expert_layer_offset"] = sparse[0]

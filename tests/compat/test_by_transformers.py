@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,3 +45,12 @@ def test_an_unknown_architecture_is_refused_with_the_way_to_run_it(tmp_path: Pat
         AutoModel.from_pretrained(tmp_path)
     with pytest.raises(ArgumentError, match="via='torch'"):
         AutoModel.from_pretrained(tmp_path, via="torch")
+
+
+def test_a_class_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    names = ["pipeline", "AutoTokenizer", "NewForCausalLM"]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bloom", "architectures": names}))
+    program = "import sys; from tallow.models import AutoModel as A; A.from_pretrained(sys.argv[1], via='transformers')"
+    command = [sys.executable, "-W", "ignore", "-c", program, str(tmp_path)]
+    text = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, timeout=100).stderr
+    assert re.search(rf"CheckpointError.*transformers has no model {', '.join(names)}", text)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tallow.compat.stand_in import install_torch
-from tallow.errors import ArgumentError, UnsupportedError
+from tallow.errors import ArgumentError, CheckpointError, UnsupportedError
 from tallow.hub import local_folder
 from tallow.models.config import CONFIG, read_entries
 
@@ -43,14 +43,21 @@ def load_model(
         via: "transformers".
 
     Returns: a model of `transformers`, which is a Module of tallow, in evaluation mode
-    Raises:  as `installed`, `local_folder`, and the `from_pretrained` of `transformers`
+    Raises:  CheckpointError for a class that is no model of `transformers`; as `installed`, `local_folder`, and the
+             `from_pretrained` of `transformers`
     """
     transformers = installed(via)
     folder = local_folder(name, revision=revision, token=token)
     architectures = read_entries(folder / CONFIG).get("architectures")
     names = architectures if isinstance(architectures, list) else []
-    known = (getattr(transformers, each, None) for each in names if isinstance(each, str) and each.isidentifier())
-    kind = next((each for each in known if each is not None), transformers.AutoModel)
+    found = (getattr(transformers, each, None) for each in names if isinstance(each, str) and each.isidentifier())
+    kinds = [each for each in found if isinstance(each, type) and issubclass(each, transformers.PreTrainedModel)]
+    if names and not kinds:  # the model without a head would not be what the config names
+        raise CheckpointError(
+            f"{folder / CONFIG}: transformers has no model {', '.join(map(str, names)):.200}",
+            hint="name one of its classes in architectures",
+        )
+    kind = kinds[0] if kinds else transformers.AutoModel
     model = kind.from_pretrained(str(folder), **({} if dtype is None else {"dtype": dtype}))
     return model.eval() if device is None else model.eval().to(device)
 

@@ -124,7 +124,8 @@ class FakeTensorMode(TorchFunctionMode):
             fake = self._fake(made, tensor.device).requires_grad_(tensor.requires_grad)
             if getattr(tensor, "_is_param", False):
                 fake._is_param = True
-            self._made[id(tensor)] = weakref.ref(tensor), fake
+            key, made_here = id(tensor), self._made
+            self._made[key] = weakref.ref(tensor, lambda _: made_here.pop(key, None)), fake
         return fake
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

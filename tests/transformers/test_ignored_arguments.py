@@ -240,6 +240,7 @@ TAKEN_OUT = {
     ("generation/mixin.py", "trust_remote_code"): "counts with custom_generate, which refuses code of a repository",
     ("forward_common.py", "name"): "cache_position follows from the cache; encoders have none",
     ("configuration.py", "name"): "the class has the model type",
+    ("configuration_backbones.py", "stage_names"): "they follow from the number of layers",
     ("preprocessing.py", "name"): "the class is known",
     ("feature_extraction_whisper.py", "mel_filters"): "follows from other entries",
     ("pipelines/speech_recognition.py", "ignore_warning"): "there is no warning of parts",

@@ -97,7 +97,22 @@ def test_the_best_trial_is_found(backend: str, tmp_path: Path) -> None:
     assert made.evaluate()["eval_loss"] == pytest.approx(best.objective, rel=1e-5)
 
 
+def test_a_trial_without_a_number_is_not_the_best_and_models_know_their_trial(tmp_path: Path) -> None:
+    objectives, trials = iter([float("nan"), 2.0, 1.0]), []
+
+    def new(trial: Any) -> Line:
+        trials.append(trial)
+        return Line()
+
+    made = trainer(tmp_path, model_init=new)
+    best = made.hyperparameter_search(lambda trial: {}, lambda metrics: next(objectives), 3, backend="random")
+    assert (best.run_id, best.objective) == ("2", 1.0)
+    assert [trial and trial.number for trial in trials] == [None, 0, 1, 2]
+
+
 def test_searches_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="model_init"):
+        trainer(tmp_path, model_init=lambda a, b: Line())
     with pytest.raises(ArgumentError, match="model_init"):
         trainer(tmp_path, model=Line()).hyperparameter_search(backend="random")
     made = trainer(tmp_path, model_init=Line)

@@ -23,17 +23,34 @@ from tallow.transformers.modeling_outputs_models import GPT2DoubleHeadsModelOutp
 class TypedForward:
     """Adds `token_type_ids` to a decoder whose types are tokens: their embeddings are added to those of the texts."""
 
-    def forward(self, input_ids: Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """As without types.
+    def forward(
+        self,
+        input_ids: Tensor | None = None,
+        past_key_values: Any = None,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        inputs_embeds: Tensor | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """As without types, in the order of arguments that GPT-2 has.
 
         Args:
-            kwargs: `token_type_ids`, (B, T); and others as the language model's.
+            token_type_ids: (B, T)
+            others: as the language model's.
         """
-        types, table = kwargs.pop("token_type_ids", None), self.get_input_embeddings()  # type: ignore[attr-defined]
-        if types is not None and (input_ids is None) != (kwargs.get("inputs_embeds") is None):
-            embeds = kwargs.get("inputs_embeds") if input_ids is None else table(input_ids)
-            kwargs["inputs_embeds"], input_ids = embeds + table(types), None
-        return super().forward(input_ids, *args, **kwargs)  # type: ignore[misc]
+        table: Any = self.get_input_embeddings()  # type: ignore[attr-defined]
+        if token_type_ids is not None and (input_ids is None) != (inputs_embeds is None):
+            embeds = table(input_ids) if inputs_embeds is None else inputs_embeds
+            input_ids, inputs_embeds = None, embeds + table(token_type_ids)
+        return super().forward(  # type: ignore[misc]
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
 
 
 class GPT2ModelForward(TypedForward, DecoderModelForward):
@@ -49,10 +66,7 @@ class GPT2Forward(TypedForward, CausalLMForward):
 
 
 class DoubleHeadsForward(CachedForward):
-    """GPT-2 that also scores texts, of which one is to be chosen.
-
-    Letters: C choices.
-    """
+    """GPT-2 that also scores texts, of which one is to be chosen."""
 
     multiple_choice_head: Any
 
@@ -96,9 +110,8 @@ class DoubleHeadsForward(CachedForward):
             embeds = table(input_ids) if inputs_embeds is None else inputs_embeds
             input_ids, inputs_embeds = None, embeds + table(token_type_ids)
         texts: Any = input_ids if inputs_embeds is None else inputs_embeds[..., 0]
-        ids, mask = (
-            None if each is None else each.reshape(-1, texts.shape[-1]) for each in (input_ids, attention_mask)
-        )
+        # A mask is longer than the texts where a cache has those before.
+        ids, mask = (None if each is None else each.flatten(0, -2) for each in (input_ids, attention_mask))
         if inputs_embeds is not None:
             inputs_embeds = inputs_embeds.reshape(-1, *inputs_embeds.shape[-2:])
         inputs = Inputs(ids, mask, position_ids, past_key_values, inputs_embeds, use_cache)

@@ -5,6 +5,7 @@ Letters: B batch, T positions, A sources (B is a multiple of A), S positions of 
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import Any
 
 from tallow.core.tensor import Tensor
@@ -32,7 +33,12 @@ class TextDecoderForward(CausalLMForward):
             return super().forward(*args, **kwargs)
         as_dict = kwargs.pop("return_dict", None)
         decoder = self.model.decoder
-        hook = decoder.register_forward_pre_hook(lambda _, given: (given[0], sources, *given[2:]))
+        caller = get_ident()  # other threads may run the model meanwhile, with sources of their own
+
+        def attend(_: Any, given: tuple[Any, ...]) -> Any:
+            return (given[0], sources, *given[2:]) if get_ident() == caller else None
+
+        hook = decoder.register_forward_pre_hook(attend)
         try:
             result = super().forward(*args, **kwargs, return_dict=True)  # type: ignore[misc]
         finally:

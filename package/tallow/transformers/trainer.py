@@ -63,7 +63,7 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints, TrainerSearch
         train_dataset, eval_dataset: lists of mappings, `tallow.data` datasets, or those of the library datasets;
             eval_dataset may be a dictionary of them.
         processing_class: the tokenizer or processor, which is saved with the model. `tokenizer` is its old name.
-        model_init: makes the model, in place of `model`, for each call of `train`.
+        model_init: makes the model, in place of `model`, for each call of `train`; it may take the trial of a search.
         compute_loss_func: function (outputs, labels, num_items_in_batch=) that returns the loss.
         compute_metrics: function from an EvalPrediction to a dictionary.
         callbacks: TrainerCallback objects or classes.
@@ -91,7 +91,7 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints, TrainerSearch
         train_dataset: Any = None,
         eval_dataset: Any = None,
         processing_class: Any = None,
-        model_init: Callable[[], Module] | None = None,
+        model_init: Callable[..., Module] | None = None,
         compute_loss_func: Callable[..., Tensor] | None = None,
         compute_metrics: Callable[..., dict[str, Any]] | None = None,
         callbacks: Sequence[Any] | None = None,
@@ -114,7 +114,7 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints, TrainerSearch
         self.optimizer_cls_and_kwargs = optimizer_cls_and_kwargs
         smoothing = self.args.label_smoothing_factor
         self.label_smoother = LabelSmoother(epsilon=smoothing) if smoothing else None
-        self._take(model_init() if model_init is not None else model)
+        self._take(self.call_model_init() if model is None else model)
         self._check_datasets()
         reporters = [TensorBoardCallback] if "tensorboard" in (self.args.report_to or ()) else []
         given = [DefaultFlowCallback, *reporters, *(callbacks or ()), progress_callback(self.args)]
@@ -199,7 +199,7 @@ class Trainer(TrainerSetup, TrainerEvaluation, TrainerCheckpoints, TrainerSearch
         self.is_in_train = True
         if self.model_init is not None:
             set_seed(self.args.seed)
-            self._take(self.model_init())
+            self._take(self.call_model_init(self._trial))
             self.optimizer = self.lr_scheduler = None
         if self.args.activation_checkpointing:
             self.model.gradient_checkpointing_enable(self.args.activation_checkpointing_kwargs)

@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
+from inspect import signature
 from typing import Any, NamedTuple
 
 from tallow.errors import ArgumentError, MissingPackageError, warn
@@ -135,6 +136,23 @@ class TrainerSearch:
 
     args: Any
     model_init: Any
+    _trial: Any = None  # that trains now
+
+    def call_model_init(self, trial: Any = None) -> Any:
+        """Return a new model, by `model_init`, which may take the trial of a search.
+
+        Raises:  ArgumentError if it takes more, or returns None
+        """
+        names = signature(self.model_init).parameters.values()
+        taken = [each for each in names if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+        needed = sum(each.default is each.empty for each in taken)
+        if needed > 1:
+            raise ArgumentError(f"model_init needs {needed} arguments", hint="it takes none, or the trial")
+        takes_trial = needed == 1 or (len(taken) == 1 and trial is not None)
+        model = self.model_init(trial) if takes_trial else self.model_init()
+        if model is None:
+            raise ArgumentError("model_init returned None", hint="return the model")
+        return model
 
     def hyperparameter_search(
         self,
@@ -178,6 +196,7 @@ class TrainerSearch:
     def _try(self, trial: Any, space: Any, compute: Any, hp_name: Any) -> Any:
         """Train with the values of a trial, and return the objective."""
         former, noted = copy.copy(vars(self.args)), ObjectiveCallback(trial, compute)
+        self._trial = trial
         self.add_callback(noted)  # type: ignore[attr-defined]
         try:
             for name, value in values_for(self.args, space(trial)).items():
@@ -189,6 +208,7 @@ class TrainerSearch:
                 self.evaluate()  # type: ignore[attr-defined]
             return noted.objective
         finally:
+            self._trial = None
             self.remove_callback(noted)  # type: ignore[attr-defined]
             vars(self.args).update(former)
 

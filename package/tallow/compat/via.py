@@ -51,7 +51,9 @@ def load_model(
     architectures = read_entries(folder / CONFIG).get("architectures")
     names = architectures if isinstance(architectures, list) else []
     found = (getattr(transformers, each, None) for each in names if isinstance(each, str) and each.isidentifier())
-    kinds = [each for each in found if isinstance(each, type) and issubclass(each, transformers.PreTrainedModel)]
+    kinds: list[Any] = [
+        each for each in found if isinstance(each, type) and issubclass(each, transformers.PreTrainedModel)
+    ]
     if names and not kinds:  # the model without a head would not be what the config names
         raise CheckpointError(
             f"{folder / CONFIG}: transformers has no model {', '.join(map(str, names)):.200}",

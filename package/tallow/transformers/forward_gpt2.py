@@ -53,13 +53,13 @@ class TypedForward:
         )
 
 
-class GPT2ModelForward(TypedForward, DecoderModelForward):
+class GPT2ModelForward(TypedForward, DecoderModelForward):  # type: ignore[misc]  # GPT-2's order of arguments
     """GPT-2 without a head."""
 
     output_class = BaseModelOutputWithPastAndCrossAttentions
 
 
-class GPT2Forward(TypedForward, CausalLMForward):
+class GPT2Forward(TypedForward, CausalLMForward):  # type: ignore[misc]  # GPT-2's order of arguments
     """GPT-2."""
 
     output_class = CausalLMOutputWithCrossAttentions

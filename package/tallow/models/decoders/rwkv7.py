@@ -90,8 +90,8 @@ class RWKV7Config(DecoderConfig):
         super().prepare(entries)
         if entries.get("hidden_act") == "sqrelu":
             entries["hidden_act"] = "relu2"
-        width, ratio = entries.get("hidden_size"), entries.get("hidden_ratio")
-        ratio = 4 if ratio is None else ratio
+        width: Any = entries.get("hidden_size")
+        ratio: Any = 4 if entries.get("hidden_ratio") is None else entries["hidden_ratio"]
         is_size = type(width) is int and type(ratio) in (int, float) and 0 < ratio <= MAX_SIZE
         if entries.get("intermediate_size") is None and is_size:
             entries["intermediate_size"] = 32 * -(-int(min(width, MAX_SIZE) * ratio) // 32)

@@ -215,6 +215,7 @@ def test_a_picture_gives_the_native_numbers(shown: Looker, picture: bytes) -> No
     pixels = np.asarray(image.open(io.BytesIO(picture)))
     threshold = float(shown.page.get_by_test_id("threshold").input_value())
     (wanted,) = finder.find([pixels], threshold)
+    expect(shown.things).to_have_count(len(wanted.labels))  # the last look may have been at what was there before
     found = shown.found()
     assert [label for label, _ in found] == [finder.labels[label] for label in wanted.labels]
     assert [score for _, score in found] == pytest.approx(wanted.scores, abs=0.0051)  # the page shows two digits

@@ -50,7 +50,7 @@ BY_TRANSFORMERS = """
 ## By transformers
 
 The installed package `transformers` runs architectures that are not in this table, with tallow in the place of PyTorch,
-natively and in a tab:
+(tried natively; not in a tab):
 
 - `AutoModel.from_pretrained(name, via="transformers")` returns its model,
 - `tl.pipeline(task, name, via="transformers")` its pipeline,

@@ -72,7 +72,7 @@ def calls(name: str, model: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]
     images, more = tl.randn(3, 3, 8, 8), tl.randn(2, 3, 8, 8)
     if name == "CLIPModel":
         return (TEXTS, images), (OTHERS, more), (texts, {0: BATCH})
-    if name.startswith(("ViT", "Dinov2", "CLIPVision", "ResNet", "Detr", "DepthAnything", "Segformer")):
+    if name.startswith(("ViT", "Dinov2", "CLIPFor", "CLIPVision", "ResNet", "Detr", "DepthAnything", "Segformer")):
         return (images,), (more,), ({0: BATCH},)
     return (TEXTS,), (OTHERS,), (texts,)
 

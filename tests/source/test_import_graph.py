@@ -58,6 +58,7 @@ LATE = {
     ("tallow.fx.graph", "tabulate"): "optional; without it the columns are plain",
     ("tallow.fx.proxy", "opcode"): "only where a proxy is unpacked",
     ("tallow.cli.serve", "tallow.transformers.speaking"): "only with --speak; other servers start without it",
+    ("tallow.transformers.trainer_search", "optuna"): "optional; only for a search by it",
     ("tallow.transformers.tokenization_vits", "uroman"): "optional; only for texts in another script",
     ("tallow.transformers.tokenization_vits", "phonemizer"): "optional; only for models of phonemes",
     ("tallow.cli.completion", "shtab"): "optional; of the extra `completion`",

@@ -31,7 +31,7 @@ class NothingLoaded(TallowError, RuntimeError):
 
 
 class Encoder(Protocol):
-    """What the page needs of a model."""
+    """A model, as far as the page needs it."""
 
     side: int  # of a picture, in pixels
     cuts: bool  # the middle of a picture is its input, in place of all of it on white

@@ -47,7 +47,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """
     if input.ndim < 3:
         raise ShapeError(f"channel_shuffle: expected input of more than 2 dims, got {tuple(input.shape)}")
-    n, channels, *rest = input.array.shape
+    n, channels, *rest = input.shape
     groups = as_int(groups, "channel_shuffle")
     if groups < 1:
         raise ArgumentError(f"channel_shuffle: groups must be positive, got {groups}")
@@ -59,4 +59,4 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 def _image(name: str, input: Tensor) -> tuple[int, ...]:
     if input.ndim < 3:
         raise ShapeError(f"{name}: expected input of at least 3 dims (C, H, W), got {tuple(input.shape)}")
-    return input.array.shape
+    return input.shape  # not of the array: exported sizes may vary

@@ -23,7 +23,7 @@ CALLS: dict[str, tuple[Callable[[], Any], tuple[int, ...], Any]] = {
     "linear": (lambda: F.linear(X, W), (4, 5), tl.float32),
     "softmax": (lambda: X.double().softmax(-1), (4, 6), tl.float64),
     "mean": (lambda: X.mean(0, keepdim=True), (1, 6), tl.float32),
-    "sums of a terabyte": (lambda: tl.empty(1 << 20, 1 << 18, device="meta").sum(0), (1 << 18,), tl.float32),
+    "sums of a gigabyte": (lambda: tl.empty(1 << 20, 1 << 8, device="meta").sum(0), (1 << 8,), tl.float32),
     "maxima of all": (lambda: tl.empty(0, 4, 3, device="meta").amax((1, -1)), (0,), tl.float32),
     "count of all": (lambda: (X > 0).sum(), (), tl.int64),
     "wide kernel": (

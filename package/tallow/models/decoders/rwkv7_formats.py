@@ -1,4 +1,4 @@
-"""What all files of an RWKV-7 have in common; without the layers, which the readers of files do not need."""
+"""Names in all files of an RWKV-7; apart from the layers, which the readers of files do not need."""
 
 from __future__ import annotations
 

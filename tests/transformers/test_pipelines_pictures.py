@@ -152,7 +152,7 @@ def test_objects_by_weights_are_those_of_transformers(tmp_path: Path) -> None:
         np.testing.assert_allclose(*boxes, atol=1)  # rounded down
     guessed = tf.pipeline(model=str(tmp_path), device=-1)  # the task follows from the architecture
     assert guessed(image, threshold=0.3) == found[0]
-    with pytest.raises(ArgumentError, match="no arguments labels"):
+    with pytest.raises(ArgumentError, match="labels of 0 pictures"):
         pipe.model(tl.zeros(1, 3, 40, 40), labels=[])
 
 

@@ -36,6 +36,7 @@ RENAMED = {
         "intermediate.dense": "mlp.fc1",
         "output.dense": "mlp.fc2",
     },
+    "jamba": {r"\.mlp\.": ".feed_forward."},
     "lfm2_moe": {r"\.mlp\.": ".feed_forward."},
     "whisper": {r"lm_head\.": "proj_out."},
     "detr": {

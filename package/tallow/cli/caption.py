@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,25 +44,25 @@ def run(arguments: argparse.Namespace) -> int:
     Returns, raises:  as `over_pictures`; ArgumentError for a question and a model of captions, and the other way round
     """
 
-    def load() -> Callable[[Path, Any], Answer]:
-        captioner = ImageCaptioner.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
+    def load(name: str, **placed: Any) -> ImageCaptioner:
+        captioner = ImageCaptioner.from_pretrained(name, **placed)
         if captioner.answers and arguments.question is None:
             raise ArgumentError("the model answers questions", hint="pass one after --question")
         if captioner.answers and arguments.prompt:
             raise ArgumentError("--prompt begins captions, and the model answers questions", hint="leave it out")
-        options = {"max_tokens": arguments.max_tokens, "num_beams": arguments.beams}
+        return captioner
 
-        def answer(path: Path, image: Any) -> Answer:
-            if arguments.question is not None:
-                text = "".join(captioner.answer(image, arguments.question, **options)).strip()
-                entries = {"question": arguments.question, "answer": text}
-            else:
-                text = arguments.prompt + "".join(captioner.caption(image, arguments.prompt, **options))
-                entries = {"caption": text.strip()}
-            if arguments.json:
-                return Answer(json.dumps({"image": str(path), **entries}))
-            return Answer(f"{escaped_line(str(path))}  {escaped_line(text.strip())}")
+    options = {"max_tokens": arguments.max_tokens, "num_beams": arguments.beams}
 
-        return answer
+    def answer(captioner: ImageCaptioner, path: Path, image: Any) -> Answer:
+        if arguments.question is not None:
+            text = "".join(captioner.answer(image, arguments.question, **options)).strip()
+            entries = {"question": arguments.question, "answer": text}
+        else:
+            text = arguments.prompt + "".join(captioner.caption(image, arguments.prompt, **options))
+            entries = {"caption": text.strip()}
+        if arguments.json:
+            return Answer(json.dumps({"image": str(path), **entries}))
+        return Answer(f"{escaped_line(str(path))}  {escaped_line(text.strip())}")
 
-    return over_pictures(arguments, "describing", load)
+    return over_pictures(arguments, "describing", load, answer)

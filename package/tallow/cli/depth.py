@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,17 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the range of the depths of each image.  Returns, raises: as `over_pictures`"""
 
-    def load() -> Callable[[Path, Any], Answer]:
-        estimator = DepthEstimator.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
+    def answer(estimator: DepthEstimator, path: Path, image: Any) -> Answer:
+        (depth_YX,) = estimator.estimate(image)
+        text = (_line if arguments.json else _sentence)(path, depth_YX, estimator.is_metric)
+        return Answer(text, partial(_picture, depth_YX, estimator.is_metric))
 
-        def answer(path: Path, image: Any) -> Answer:
-            (depth_YX,) = estimator.estimate(image)
-            text = (_line if arguments.json else _sentence)(path, depth_YX, estimator.is_metric)
-            return Answer(text, partial(_picture, depth_YX, estimator.is_metric))
-
-        return answer
-
-    return over_pictures(arguments, "measuring", load)
+    return over_pictures(arguments, "measuring", DepthEstimator.from_pretrained, answer)
 
 
 def _line(path: Path, depth_YX: npt.NDArray[Any], is_metric: bool) -> str:

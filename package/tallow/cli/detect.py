@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -45,17 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the objects of each image.  Returns, raises: as `over_pictures`"""
 
-    def load() -> Callable[[Path, Any], Answer]:
-        detector = ObjectDetector.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
+    def answer(detector: ObjectDetector, path: Path, image: Any) -> Answer:
+        (found,) = detector.detect(image, arguments.threshold)
+        text = _line(path, found) if arguments.json else _table(path, found)
+        return Answer(text, partial(draw_detections, image, found))
 
-        def answer(path: Path, image: Any) -> Answer:
-            (found,) = detector.detect(image, arguments.threshold)
-            text = _line(path, found) if arguments.json else _table(path, found)
-            return Answer(text, partial(draw_detections, image, found))
-
-        return answer
-
-    return over_pictures(arguments, "detecting", load)
+    return over_pictures(arguments, "detecting", ObjectDetector.from_pretrained, answer)
 
 
 def _line(path: Path, found: list[Detection]) -> str:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tallow.cli.device import add_device_option
 from tallow.cli.progress import Progress
@@ -16,6 +16,7 @@ from tallow.errors import ArgumentError, ImageError
 from tallow.io.atomic import atomic_write, made_folder
 from tallow.io.images import read_image
 
+M = TypeVar("M")
 FAILED = 1
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")  # of files that a folder is searched for
 
@@ -49,12 +50,15 @@ def add_pictures(parser: argparse.ArgumentParser, model: str, json: str, save: s
     add_device_option(parser)
 
 
-def over_pictures(arguments: argparse.Namespace, doing: str, load: Callable[[], Callable[[Path, Any], Answer]]) -> int:
+def over_pictures(
+    arguments: argparse.Namespace, doing: str, load: Callable[..., M], answer: Callable[[M, Path, Any], Answer]
+) -> int:
     """Print an answer for each picture, and save pictures with --save.
 
     Args:
         doing: a word for the bar, such as "detecting".
-        load: loads the model, and returns a function from a path and its picture to the answer.
+        load: loads the model by its name, `device=` and `quant=`, such as a `from_pretrained`.
+        answer: returns the answer of the model about a path and its picture.
 
     Returns:  1 if a file could not be read, or its picture is too thin for the model, else 0
     Raises:  TallowError, OSError for other invalid input
@@ -62,7 +66,7 @@ def over_pictures(arguments: argparse.Namespace, doing: str, load: Callable[[], 
     paths = [path for each in arguments.images for path in _files(Path(each))]
     folder = None if getattr(arguments, "save", None) is None else Path(arguments.save)
     targets = None if folder is None else _targets(paths, folder)
-    answer = load()
+    model = load(arguments.model, device=arguments.device, quant=arguments.quant)
     failed = 0
     with (
         nullcontext() if folder is None else made_folder(folder),
@@ -71,7 +75,7 @@ def over_pictures(arguments: argparse.Namespace, doing: str, load: Callable[[], 
         for i, path in enumerate(paths):
             progress.advance_to(i)
             try:
-                told = answer(path, read_image(path))
+                told = answer(model, path, read_image(path))
             except (ImageError, OSError) as error:
                 failed += 1
                 report(f"tallow {arguments.command}: error: {one_line(error)}")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,18 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the labels of each image.  Returns, raises: as `over_pictures`"""
 
-    def load() -> Callable[[Path, Any], Answer]:
-        segmenter = ImageSegmenter.from_pretrained(arguments.model, device=arguments.device, quant=arguments.quant)
+    def answer(segmenter: ImageSegmenter, path: Path, image: Any) -> Answer:
+        (numbers_YX,) = segmenter.segment(image)
+        found = _segments(numbers_YX, segmenter.labels)
+        text = _line(path, found) if arguments.json else _table(path, found)
+        return Answer(text, partial(draw_segments, image, numbers_YX, segmenter.labels))
 
-        def answer(path: Path, image: Any) -> Answer:
-            (numbers_YX,) = segmenter.segment(image)
-            found = _segments(numbers_YX, segmenter.labels)
-            text = _line(path, found) if arguments.json else _table(path, found)
-            return Answer(text, partial(draw_segments, image, numbers_YX, segmenter.labels))
-
-        return answer
-
-    return over_pictures(arguments, "labelling", load)
+    return over_pictures(arguments, "labelling", ImageSegmenter.from_pretrained, answer)
 
 
 def _segments(numbers_YX: npt.NDArray[Any], labels: tuple[str, ...]) -> list[Segment]:

@@ -8,18 +8,19 @@ Source:  llama.cpp's `conversion/deepseek.py`
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from tallow.errors import CheckpointError
-from tallow.io.gguf import GGUF, TensorInfo
+from tallow.io.gguf import GGUF
+from tallow.models.gguf.derived import DerivedFile, Values, stored
 from tallow.models.gguf.names import LAYER
 
 KEYS, VALUES, BOTH = "attn_k_b.weight", "attn_v_b.weight", "attn_kv_b.weight"
 
 
-class LatentsFile(GGUF):
+class LatentsFile(DerivedFile):
     """A file whose layers for keys and for values are one layer in float32, as in checkpoints.
 
     Args:    file: with the parts of some layers, or none
@@ -27,31 +28,25 @@ class LatentsFile(GGUF):
     """
 
     def __init__(self, file: GGUF) -> None:
-        self.__dict__ |= vars(file)
-        self._parts: dict[str, tuple[str, str]] = {}
-        infos = dict(self._infos)
-        for name in self._infos:
+        super().__init__(file)
+        for name in file:
             layer, _, kind = name.removeprefix(f"{LAYER}.").partition(".")
             values = f"{LAYER}.{layer}.{VALUES}"
-            if kind != KEYS or values not in infos:
+            if kind != KEYS or values not in file:
                 continue
-            k_HRn, v_HvR = infos.pop(name).shape, infos.pop(values).shape
+            k_HRn, v_HvR = self._infos.pop(name).shape, self._infos.pop(values).shape
             if len(k_HRn) != 3 or len(v_HvR) != 3 or (k_HRn[0], k_HRn[1]) != (v_HvR[0], v_HvR[2]):
                 raise CheckpointError(f"{self.name}: {name} of shape {k_HRn} and {values} of {v_HvR} do not fit")
-            both = f"{LAYER}.{layer}.{BOTH}"
-            infos[both] = TensorInfo("F32", (k_HRn[0] * (k_HRn[2] + v_HvR[1]), k_HRn[1]), 0)
-            self._parts[both] = name, values
-        self._infos = infos
-        self._file = file
+            shape = k_HRn[0] * (k_HRn[2] + v_HvR[1]), k_HRn[1]
+            self.add(f"{LAYER}.{layer}.{BOTH}", shape, partial(_both, keys=name, values=values))
 
-    def get_array(self, name: str) -> np.ndarray[Any, Any]:
-        if name not in self._parts:
-            return super().get_array(name)
-        k_HRn, v_HvR = (self._file[part].float().numpy() for part in self._parts[name])
-        rows = np.concatenate([k_HRn.swapaxes(1, 2), v_HvR], axis=1).reshape(self.info(name).shape)
-        if not np.isfinite(rows).all():
-            raise CheckpointError(
-                f"{self.name}: tensor {self._parts[name][0]!r:.200} or the one of values is infinite or NaN",
-                hint="list all such tensors, and download the file again: tallow inspect --check FILE",
-            )
-        return rows
+
+def _both(file: GGUF, keys: str, values: str) -> Values:
+    k_HRn, v_HvR = stored(file, keys), stored(file, values)
+    rows: Values = np.concatenate([k_HRn.swapaxes(1, 2), v_HvR], axis=1)
+    if not np.isfinite(rows).all():
+        raise CheckpointError(
+            f"{file.name}: tensor {keys!r:.200} or the one of values is infinite or NaN",
+            hint="list all such tensors, and download the file again: tallow inspect --check FILE",
+        )
+    return rows

@@ -8,20 +8,21 @@ Source:  llama.cpp's `conversion/rwkv.py`
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from tallow.errors import CheckpointError
-from tallow.io.gguf import GGUF, TensorInfo
+from tallow.io.gguf import GGUF
 from tallow.models.decoders.rwkv7_formats import MIXES
+from tallow.models.gguf.derived import DerivedFile, Values, stored
 from tallow.models.gguf.names import LAYER
 
 SHARES, FACTORS = ".time_mix_lerp_fused.weight", ".time_mix_r_k.weight"
 UNREAD = tuple(f"{LAYER}.0.time_mix_v{part}.weight" for part in range(3))
 
 
-class MixesFile(GGUF):
+class MixesFile(DerivedFile):
     """A file with a tensor for each share, with a row for each head of the factors, in float32.
 
     Args:
@@ -32,29 +33,23 @@ class MixesFile(GGUF):
     """
 
     def __init__(self, file: GGUF, head: int) -> None:
-        self.__dict__ |= vars(file)
-        self._file = file
-        self._parts: dict[str, tuple[str, int | None]] = {}
-        infos = {name: info for name, info in self._infos.items() if name not in UNREAD}
-        for name in [name for name in infos if name.endswith((SHARES, FACTORS))]:
-            shape = infos.pop(name).shape
+        super().__init__(file)
+        for name in UNREAD:
+            self._infos.pop(name, None)
+        for name in [name for name in self if name.endswith((SHARES, FACTORS))]:
+            shape = self._infos.pop(name).shape
             width = shape[-1] if shape else 0
             if name.endswith(SHARES):
                 fits = width > 0 and shape[0] == len(MIXES) and int(np.prod(shape)) == len(MIXES) * width
-                named = {name.replace("_fused", f"_{mix}"): i for i, mix in enumerate(MIXES)}
-                self._parts |= {part: (name, i) for part, i in named.items()}
-                infos |= {part: TensorInfo("F32", (1, 1, width), 0) for part in named}
+                for i, mix in enumerate(MIXES):
+                    self.add(name.replace("_fused", f"_{mix}"), (1, 1, width), partial(_share, shares=name, place=i))
             else:
                 fits = len(shape) == 1 and head > 0 and width % head == 0
-                self._parts[name] = name, None
-                infos[name] = TensorInfo("F32", (width // max(head, 1), head), 0)
+                self.add(name, (width // max(head, 1), head), partial(stored, name=name))
             if not fits:
                 raise CheckpointError(f"{self.name}: tensor {name!r:.200} has the shape {tuple(shape)}")
-        self._infos = infos
 
-    def get_array(self, name: str) -> np.ndarray[Any, Any]:
-        if name not in self._parts:
-            return super().get_array(name)
-        stored, row = self._parts[name]
-        values = self._file[stored].float().numpy()
-        return (values if row is None else values[row]).reshape(self.info(name).shape)
+
+def _share(file: GGUF, shares: str, place: int) -> Values:
+    values: Values = stored(file, shares)[place]
+    return values

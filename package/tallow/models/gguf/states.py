@@ -25,10 +25,7 @@ def _lfm2(metadata: Metadata) -> Design:
     model = LFM2[metadata.architecture]
     names = STATE_NAMES[model]
     settings = llama_settings(metadata, names)
-    counts = settings["num_key_value_heads"]
-    if isinstance(counts, list):
-        settings["num_key_value_heads"] = max(counts, default=0)
-        settings["layer_types"] = ["full_attention" if count else "conv" for count in counts]
+    _separate_layers(settings, "conv")
     if model == "Lfm2":
         settings["block_auto_adjust_ff_dim"] = False  # the file has the adjusted width
     else:
@@ -36,6 +33,14 @@ def _lfm2(metadata: Metadata) -> Design:
         settings["use_expert_bias"] = any(name.endswith(".exp_probs_b.bias") for name in metadata.file)
         settings["num_dense_layers"] = settings["num_dense_layers"] or 0
     return Design(model, names, metadata.config(model, settings))
+
+
+def _separate_layers(settings: dict[str, Any], other: str) -> None:
+    """Name the layers with heads of keys and values, and the others, where the file has a count for each."""
+    counts = settings["num_key_value_heads"]
+    if isinstance(counts, list):
+        settings["num_key_value_heads"] = max(counts, default=0)
+        settings["layer_types"] = ["full_attention" if count else other for count in counts]
 
 
 def _delta(metadata: Metadata) -> Design:
@@ -100,16 +105,13 @@ def _jamba(metadata: Metadata) -> Design:
     """Layers without heads of keys and values have a Mamba; those with a router have experts."""
     names = STATE_NAMES["Jamba"]
     settings = _mamba_parts(metadata, "Jamba")
-    counts, file = settings["num_key_value_heads"], metadata.file
-    if isinstance(counts, list):
-        settings["num_key_value_heads"] = max(counts, default=0)
-        settings["layer_types"] = ["full_attention" if count else "linear_attention" for count in counts]
+    _separate_layers(settings, "linear_attention")
     channels, width = metadata.get("ssm.inner_size"), settings["hidden_size"]
     if type(channels) is type(width) is int and width > 0:
         settings["mamba_expand"] = channels // width
     layers = settings["num_hidden_layers"]
-    count = min(layers, len(file)) if type(layers) is int else 0
-    sparse = [i for i in range(count) if f"blk.{i}.ffn_gate_inp.weight" in file]
+    count = min(layers, len(metadata.file)) if type(layers) is int else 0
+    sparse = [i for i in range(count) if f"blk.{i}.ffn_gate_inp.weight" in metadata.file]
     settings["num_experts"] = settings["num_experts"] if sparse else 1
     if sparse:
         settings["expert_layer_offset"] = sparse[0]

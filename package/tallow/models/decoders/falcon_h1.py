@@ -155,17 +155,11 @@ class FalconH1Attention(LlamaAttention):
         return super().project(mixed_BTE) * self.output_factor
 
 
-class RMSNormGated(RMSNorm):
+class RMSNormGated(GroupedRMSNorm):
     """RMSNorm(x) ⊙ silu(gate), each group of channels for itself."""
 
-    def __init__(self, channels: int, groups: int, eps: float, device: Any, dtype: Any) -> None:
-        super().__init__(channels, eps, device=device, dtype=dtype)
-        self.groups = groups
-
     def forward(self, input: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
-        parts = input.unflatten(-1, (self.groups, -1))
-        assert self.weight is not None
-        return F.rms_norm(parts, (parts.shape[-1],), None, self.eps).flatten(-2) * self.weight * F.silu(gate)
+        return self.normed(input) * F.silu(gate)
 
 
 class FalconH1Mixer(Mamba2Mixer):

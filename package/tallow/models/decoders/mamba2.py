@@ -107,7 +107,11 @@ class GroupedRMSNorm(RMSNorm):
         self.groups = groups
 
     def forward(self, input: Tensor, gate: Tensor) -> Tensor:  # type: ignore[override]
-        parts = (input * F.silu(gate)).unflatten(-1, (self.groups, -1))
+        return self.normed(input * F.silu(gate))
+
+    def normed(self, x: Tensor) -> Tensor:
+        """Return the norm of each group."""
+        parts = x.unflatten(-1, (self.groups, -1))
         assert self.weight is not None
         return F.rms_norm(parts, (parts.shape[-1],), None, self.eps).flatten(-2) * self.weight
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tallow import devices
 from tallow.core.tensor import Tensor, wrap
-from tallow.errors import ArgumentError, CheckpointError, NumericError
+from tallow.errors import ArgumentError, CheckpointError
 from tallow.models import loading
 from tallow.models.auto import model_class
 from tallow.models.encoders.text_classifier import probabilities
@@ -21,6 +21,7 @@ from tallow.models.pretrained import PretrainedModel
 from tallow.models.text_batches import TextBatches, Vectors, length_limit
 from tallow.models.vision.clip import CLIPModel
 from tallow.models.vision.dinov2 import Dinov2ForImageClassification, Dinov2Model
+from tallow.models.vision.found import require_finite
 from tallow.models.vision.image_processor import Image, ImageProcessor, is_one
 from tallow.models.vision.resnet import ResNetForImageClassification, ResNetModel
 from tallow.models.vision.vit import ViTForImageClassification, ViTModel
@@ -107,8 +108,7 @@ class ImageEncoder(loading.FromPretrained):
             pixels = self.processor(images[start : start + batch_size]).to(device)
             with no_grad():
                 computed.append(compute(pixels).float().cpu().numpy())
-            if not np.isfinite(computed[-1]).all():
-                raise NumericError("a result holds NaN or infinities", hint="check the weights: tallow inspect --check")
+            require_finite(computed[-1])
         return np.concatenate(computed)
 
     def _features(self, pixels: Tensor) -> Tensor:

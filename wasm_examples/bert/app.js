@@ -3,6 +3,7 @@ import { findFiles, folderName, localFolder, parseGguf, parseModel, serverFiles 
 import { listenForModels } from "../../web/page/model-inputs.js";
 import { ModelPage } from "../../web/page/model-page.js";
 import { Figures, closeOnPhone, element, megabytes, onCtrlEnter, onSubmit, pageView, showStart } from "../../web/page/page.js";
+import { markPresets, preset } from "../../web/page/presets.js";
 import { Problem } from "../../web/worker/protocol.js";
 import { ShareLink } from "../../web/page/share.js";
 import { StoredDownloads } from "../../web/page/stored-downloads.js";
@@ -118,7 +119,7 @@ class SentenceSearch {
   /** Mark the model in memory among the presets, now and when they appear. @param {string} name */
   #mark(name) {
     page.presets.dataset.model = name;
-    markPreset();
+    markPresets(page.presets, name);
   }
 
   /** @param {AbortSignal} signal */
@@ -257,33 +258,19 @@ async function showPresets(app) {
   /** @type {{ encoders: ServerModel[] }} */
   const { encoders } = await (await fetch(new URL("site.json", SITE))).json();
   page.presets.replaceChildren(
-    preset(PACKAGED.name, PACKAGED.name, "built in", () => app.loadPackaged()),
-    preset(LARGER.name, parseGguf(LARGER.file, LARGER.file).name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; knows far more`, () => loadNamed(app, LARGER.file)),
+    noted(PACKAGED.name, PACKAGED.name, "built in", () => app.loadPackaged()),
+    noted(LARGER.name, parseGguf(LARGER.file, LARGER.file).name, `${megabytes(LARGER.bytes)}, from the Hugging Face Hub; knows far more`, () => loadNamed(app, LARGER.file)),
     ...encoders.map(({ name, bytes, files }) => {
       const urls = Object.fromEntries(Object.entries(files).map(([path, url]) => [path, new URL(url, SITE).href]));
-      return preset(name, name, `${megabytes(bytes)}, on this server`, () => app.load({ name, location: serverFiles(urls) }));
+      return noted(name, name, `${megabytes(bytes)}, on this server`, () => app.load({ name, location: serverFiles(urls) }));
     }),
   );
-  markPreset();
+  markPresets(page.presets, page.presets.dataset.model);
 }
 
-function markPreset() {
-  for (const button of page.presets.querySelectorAll("button")) {
-    button.setAttribute("aria-pressed", String(button.dataset.model === page.presets.dataset.model));
-  }
-}
-
-/** @param {string} name @param {string} model  its name when it is loaded @param {string} note @param {() => void} load @returns {HTMLLIElement} */
-function preset(name, model, note, load) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.dataset.testid = `preset-${name}`;
-  button.dataset.model = model;
-  button.textContent = `${name}, ${note}`;
-  button.onclick = load;
-  const item = document.createElement("li");
-  item.append(button);
-  return item;
+/** @param {string} name @param {string} model  its name when it is loaded @param {string} note @param {() => void} load */
+function noted(name, model, note, load) {
+  return preset(`${name}, ${note}`, model, load, `preset-${name}`);
 }
 
 /** Load the model of a name or an address that was typed. @param {SentenceSearch} app @param {string} text @throws {Problem} */

@@ -3,6 +3,8 @@
 import { isolate } from "../../web/page/isolation.js";
 import { listenForModels } from "../../web/page/model-inputs.js";
 import { element, showStartFailure } from "../../web/page/page.js";
+import { listenForPictures } from "../../web/page/picture-inputs.js";
+import { preset } from "../../web/page/presets.js";
 import { ShareLink } from "../../web/page/share.js";
 import { DEPTH_ANYTHING, DepthMaker } from "./depth-maker.js";
 import { page, view } from "./elements.js";
@@ -19,31 +21,16 @@ function listen(maker) {
   page.camera.onclick = () => maker.toggleCamera();
   page.stop.onclick = () => maker.stop();
   page.save.onclick = () => maker.save();
-  page.pictureFile.onchange = () => page.pictureFile.files?.[0] && maker.showFile(page.pictureFile.files[0]);
-  page.pictureFile.onclick = () => (page.pictureFile.value = ""); // otherwise, choosing the same file again would not be a change
   page.detail.onchange = page.levels.onchange = () => maker.refresh();
   page.look.onchange = () => show(maker);
   page.border.oninput = page.blur.oninput = () => show(maker);
-  addEventListener("paste", (event) => {
-    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
-    if (file) maker.showFile(file);
-  });
+  listenForPictures(page.pictureFile, ([file]) => maker.showFile(file));
   page.presets.replaceChildren(...PRESETS.map(({ label, name }) => preset(label, name, () => maker.loadNamed(name))));
   listenForModels(
     { form: page.modelForm, name: page.modelId, files: [page.modelFiles, page.modelFolder], curtain: element("drop", HTMLElement) },
     { name: (text) => maker.loadNamed(text), files: (files) => maker.take(files), drop: (files) => maker.take(files) },
     view.problems,
   );
-}
-
-/** @param {string} label @param {string} name @param {() => void} load */
-function preset(label, name, load) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: label, onclick: load });
-  button.dataset.testid = "preset";
-  button.dataset.model = name;
-  const item = document.createElement("li");
-  item.append(button);
-  return item;
 }
 
 /** Show the settings next to their controls, and the picture with them. @param {DepthMaker | null} maker */

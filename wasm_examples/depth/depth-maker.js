@@ -3,7 +3,9 @@
 import { companionsOf, findFiles, folderName, localFolder, parseModel, parseModelFile } from "../../web/page/model-files.js";
 import { ModelPage } from "../../web/page/model-page.js";
 import { closeOnPhone, megabytes, save, showStart } from "../../web/page/page.js";
-import { canvasOf, frameOf, placeIn, pngOf, sizeOf } from "../../web/page/pictures.js";
+import { pictureAmong } from "../../web/page/picture-inputs.js";
+import { canvasOf, drawerOf, frameOf, pngOf, sizeOf } from "../../web/page/pictures.js";
+import { markPresets } from "../../web/page/presets.js";
 import { Watched } from "../../web/page/watched.js";
 import { page, view } from "./elements.js";
 import { drawLook } from "./looks.js";
@@ -17,7 +19,6 @@ import { drawLook } from "./looks.js";
 export const DEPTH_ANYTHING = "depth-anything/Depth-Anything-V2-Small-hf";
 const EXAMPLE = "onnx-community/depth-anything-v2-small:onnx/model_quantized.onnx";
 const ONNX = /\.onnx$/i;
-const PICTURE = /^image\//;
 const HEADS = { config: "config.json" };
 const KINDS = { relative: "tells what is nearer", metric: "tells metres", matte: "cuts out the foreground" };
 const { status } = view;
@@ -26,7 +27,6 @@ export class DepthMaker {
   /** @type {Depths | null} */
   #depths = null;
   #isAsked = false; // to look again
-  #isDrawn = true;
   #said = "";
   /** @type {ModelPage<ModelChoice, Model>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["tallow"] }, {
@@ -40,6 +40,9 @@ export class DepthMaker {
     onFrame: () => this.draw(),
     onCamera: () => this.#page.showBusy(),
   });
+
+  /** Draw the picture as it is to look. */
+  draw = drawerOf(page.view, () => this.#watched.source, (context, source, width, height) => drawLook(context, source, this.#depths, this.#look(), width, height));
 
   /** Load the model of a name or an address: a repository, or an ONNX file. @param {string} text @throws {Problem} it is neither */
   loadNamed(text) {
@@ -58,9 +61,8 @@ export class DepthMaker {
       const others = Object.fromEntries(all.filter((file) => file !== model).map((file) => [file.name, { file }]));
       return void this.#page.load({ name: model.name, files: async () => ({ ...others, "model.onnx": { file: model } }) });
     }
-    const isModel = [...files.keys()].some((path) => path.endsWith("config.json"));
-    const picture = all.find((file) => PICTURE.test(file.type)) ?? (all.length === 1 ? all[0] : null);
-    if (!isModel && picture) return void this.showFile(picture);
+    const picture = pictureAmong(files);
+    if (picture) return void this.showFile(picture);
     this.#loadFolder({ name: folderName(files) ?? "your model", location: localFolder(files) });
   }
 
@@ -97,24 +99,6 @@ export class DepthMaker {
     drawLook(context, source, this.#depths, this.#look(), canvas.width, canvas.height);
     const blob = await pngOf(canvas);
     if (blob) save(`${page.look.value}.png`, blob);
-  }
-
-  /** Draw the picture as it is to look before the next paint, once. */
-  draw() {
-    if (!this.#isDrawn) return;
-    this.#isDrawn = false;
-    requestAnimationFrame(() => {
-      this.#isDrawn = true;
-      const { source } = this.#watched;
-      if (!source?.width) return;
-      const context = /** @type {CanvasRenderingContext2D} */ (page.view.getContext("2d"));
-      const { left, top, width, height } = placeIn(page.view, source);
-      context.clearRect(0, 0, page.view.width, page.view.height);
-      context.save();
-      context.translate(left, top);
-      drawLook(context, source, this.#depths, this.#look(), width, height);
-      context.restore();
-    });
   }
 
   /** @param {import("../../web/page/model-files.js").NamedModel} model */
@@ -182,7 +166,7 @@ export class DepthMaker {
 
   /** Say which of the offered models is in memory. @param {Model | null} model */
   #mark(model) {
-    for (const button of page.presets.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.model === model?.name));
+    markPresets(page.presets, model?.name);
   }
 
   /** @returns {Look} */

@@ -3,7 +3,9 @@
 import { findFiles, folderName, localFolder, parseModel } from "../../web/page/model-files.js";
 import { ModelPage } from "../../web/page/model-page.js";
 import { closeOnPhone, readNumber, showStart } from "../../web/page/page.js";
-import { frameOf, placeIn } from "../../web/page/pictures.js";
+import { pictureAmong } from "../../web/page/picture-inputs.js";
+import { drawerOf, frameOf } from "../../web/page/pictures.js";
+import { markPresets } from "../../web/page/presets.js";
 import { Watched } from "../../web/page/watched.js";
 import { Problem } from "../../web/worker/protocol.js";
 import { page, view } from "./elements.js";
@@ -14,14 +16,12 @@ import { page, view } from "./elements.js";
 /** @typedef {{ name: string, description: string, answers: boolean, width: number, height: number }} Model */
 
 export const CAPTIONS = "Salesforce/blip-image-captioning-base";
-const PICTURE = /^image\//;
 const HEADS = { config: "config.json" };
 const { status } = view;
 
 export class Describer {
   /** @type {Source | null}  the picture that Python has */
   #given = null;
-  #isDrawn = true;
   /** @type {ModelPage<ModelChoice, Model>} */
   #page = new ModelPage(view, { url: new URL("app.py", import.meta.url), parts: ["tallow"], libraries: ["huggingface_tokenizers"] }, {
     onStart: (started) => showStart(view.figures, started),
@@ -35,6 +35,8 @@ export class Describer {
     onCamera: () => this.#page.showBusy(),
   });
 
+  #draw = drawerOf(page.view, () => this.#watched.source, (context, source, width, height) => source.draw(context, width, height));
+
   /** Load a repository of the Hub, or the folder at an address. @param {string} text @throws {Problem} it is neither */
   loadNamed(text) {
     this.#load(parseModel(text.trim(), CAPTIONS));
@@ -42,10 +44,8 @@ export class Describer {
 
   /** Take chosen or dropped files: a picture, or those of a model. @param {Map<string, File>} files */
   take(files) {
-    const all = [...files.values()];
-    const isModel = [...files.keys()].some((path) => path.endsWith("config.json"));
-    const picture = all.find((file) => PICTURE.test(file.type)) ?? (all.length === 1 ? all[0] : null);
-    if (!isModel && picture) return void this.showFile(picture);
+    const picture = pictureAmong(files);
+    if (picture) return void this.showFile(picture);
     this.#load({ name: folderName(files) ?? "your model", location: localFolder(files) });
   }
 
@@ -127,25 +127,7 @@ export class Describer {
 
   /** Say which of the offered models is in memory. @param {Model | null} model */
   #mark(model) {
-    for (const button of page.presets.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.model === model?.name));
-  }
-
-  /** Draw the picture before the next paint, once. */
-  #draw() {
-    if (!this.#isDrawn) return;
-    this.#isDrawn = false;
-    requestAnimationFrame(() => {
-      this.#isDrawn = true;
-      const { source } = this.#watched;
-      if (!source?.width) return;
-      const context = /** @type {CanvasRenderingContext2D} */ (page.view.getContext("2d"));
-      const { left, top, width, height } = placeIn(page.view, source);
-      context.clearRect(0, 0, page.view.width, page.view.height);
-      context.save();
-      context.translate(left, top);
-      source.draw(context, width, height);
-      context.restore();
-    });
+    markPresets(page.presets, model?.name);
   }
 }
 

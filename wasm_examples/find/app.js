@@ -2,6 +2,7 @@
 
 import { isolate } from "../../web/page/isolation.js";
 import { element, onDrop, showStartFailure } from "../../web/page/page.js";
+import { listenForPictures } from "../../web/page/picture-inputs.js";
 import { ShareLink } from "../../web/page/share.js";
 import { page, view } from "./elements.js";
 import { Finder, readKinds } from "./finder.js";
@@ -24,18 +25,13 @@ function listen(finder) {
   page.camera.onclick = () => finder.toggleCamera();
   page.stop.onclick = () => finder.stop();
   page.save.onclick = () => finder.save();
-  page.pictureFile.onchange = () => page.pictureFile.files?.[0] && finder.showFile(page.pictureFile.files[0]);
-  page.pictureFile.onclick = () => (page.pictureFile.value = ""); // otherwise, choosing the same file again would not be a change
   page.masks.onchange = page.boxes.onchange = () => finder.redraw();
   page.threshold.oninput = () => {
     showThreshold();
     finder.redraw();
   };
   onDrop(element("drop", HTMLElement), ([file]) => finder.showFile(file));
-  addEventListener("paste", (event) => {
-    const file = [...(event.clipboardData?.files ?? [])].find(({ type }) => type.startsWith("image/"));
-    if (file) finder.showFile(file);
-  });
+  listenForPictures(page.pictureFile, ([file]) => finder.showFile(file));
   listenForMoves(finder);
   showScene();
   return showScene;

@@ -2,7 +2,7 @@
 
 import { ModelPage } from "../../web/page/model-page.js";
 import { megabytes, save, showStart } from "../../web/page/page.js";
-import { canvasOf, contextOf, frameOf, placeIn, pngOf, sizeOf } from "../../web/page/pictures.js";
+import { canvasOf, contextOf, drawerOf, frameOf, placeIn, pngOf, sizeOf } from "../../web/page/pictures.js";
 import { Watched } from "../../web/page/watched.js";
 import { Problem } from "../../web/worker/protocol.js";
 import { page, view } from "./elements.js";
@@ -43,7 +43,6 @@ export class Finder {
   /** @type {number | null} */
   #lit = null;
   #isAsked = false; // to look again
-  #isDrawn = true;
   #said = "";
   #kinds;
   #list = new FoundList(page, (index) => this.light(index));
@@ -58,6 +57,8 @@ export class Finder {
     onFrame: () => this.#draw(),
     onCamera: () => this.#page.showBusy(),
   });
+
+  #draw = drawerOf(page.view, () => this.#watched.source, (...given) => this.#paint(...given));
 
   /** @param {Kinds} kinds */
   constructor(kinds) {
@@ -192,24 +193,11 @@ export class Finder {
     return { masks: page.masks.value === "on", boxes: page.boxes.value === "on", threshold: Number(page.threshold.value), lit: this.#lit };
   }
 
-  /** Draw the picture and its marks before the next paint, once. */
-  #draw() {
-    if (!this.#isDrawn) return;
-    this.#isDrawn = false;
-    requestAnimationFrame(() => {
-      this.#isDrawn = true;
-      const { source } = this.#watched;
-      if (!source?.width) return;
-      const context = /** @type {CanvasRenderingContext2D} */ (page.view.getContext("2d"));
-      const { left, top, width, height } = placeIn(page.view, source);
-      context.clearRect(0, 0, page.view.width, page.view.height);
-      context.save();
-      context.translate(left, top);
-      source.draw(context, width, height);
-      if (this.#found) drawMarks(context, this.#found, this.#marks(), width);
-      if (this.scene?.chosen) outline(context, this.scene.chosen, width);
-      context.restore();
-    });
+  /** Draw the picture and its marks. @param {CanvasRenderingContext2D} context @param {Source} source @param {number} width @param {number} height */
+  #paint(context, source, width, height) {
+    source.draw(context, width, height);
+    if (this.#found) drawMarks(context, this.#found, this.#marks(), width);
+    if (this.scene?.chosen) outline(context, this.scene.chosen, width);
   }
 }
 

@@ -4,6 +4,7 @@ import { companionsOf, parseModelFile } from "../../web/page/model-files.js";
 import { listenForModels } from "../../web/page/model-inputs.js";
 import { ModelPage } from "../../web/page/model-page.js";
 import { Figures, closeOnPhone, element, megabytes, onSubmit, pageView, showStart } from "../../web/page/page.js";
+import { markPresets, preset } from "../../web/page/presets.js";
 import { StoredDownloads } from "../../web/page/stored-downloads.js";
 import { Problem } from "../../web/worker/protocol.js";
 import { GraphView } from "./graph-view.js";
@@ -139,7 +140,7 @@ class ModelRunner {
 
   /** @param {Model | null} model */
   #mark(model) {
-    for (const button of page.presets.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.model === model?.name));
+    markPresets(page.presets, model?.name);
   }
 
   /** @param {AbortSignal} signal */
@@ -218,16 +219,6 @@ function line(name, text) {
   return group;
 }
 
-/** @param {string} name @param {string} model @param {string} note @param {() => void} load */
-function preset(name, model, note, load) {
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: `${name}, ${note}`, onclick: load });
-  button.dataset.testid = `preset-${name}`;
-  button.dataset.model = model;
-  const item = document.createElement("li");
-  item.append(button);
-  return item;
-}
-
 /** @param {ModelRunner} runner */
 function listen(runner) {
   onSubmit(page.runForm, () => runner.run());
@@ -235,7 +226,7 @@ function listen(runner) {
   element("zoom-in", HTMLButtonElement).onclick = runner.zoom.in;
   element("zoom-out", HTMLButtonElement).onclick = runner.zoom.out;
   element("zoom-fit", HTMLButtonElement).onclick = runner.zoom.fit;
-  page.presets.replaceChildren(preset(DIGITS.name, DIGITS.name, "built in", () => runner.load(DIGITS)));
+  page.presets.replaceChildren(preset(`${DIGITS.name}, built in`, DIGITS.name, () => runner.load(DIGITS), `preset-${DIGITS.name}`));
   listenForModels(
     { form: page.modelForm, name: page.modelId, files: [page.modelFiles], curtain: element("drop", HTMLElement) },
     { name: (text) => runner.loadNamed(text), files: (files) => runner.take(files), drop: (files) => runner.take(files) },

@@ -4,6 +4,7 @@ import { isolate } from "../../web/page/isolation.js";
 import { folderName, localFolder, parseModel } from "../../web/page/model-files.js";
 import { listenForModels } from "../../web/page/model-inputs.js";
 import { element } from "../../web/page/page.js";
+import { listenForPictures } from "../../web/page/picture-inputs.js";
 import { ShareLink } from "../../web/page/share.js";
 import { page, view } from "./elements.js";
 import { Searcher } from "./searcher.js";
@@ -19,12 +20,7 @@ function listen(searcher) {
   page.camera.onclick = () => searcher.toggleCamera();
   page.stop.onclick = () => searcher.stop();
   page.packaged.onclick = () => searcher.loadPackaged();
-  page.pictureFiles.onchange = () => searcher.add([...(page.pictureFiles.files ?? [])]);
-  page.pictureFiles.onclick = () => (page.pictureFiles.value = ""); // otherwise, choosing the same files again would not be a change
-  addEventListener("paste", (event) => {
-    const files = [...(event.clipboardData?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
-    if (files.length) searcher.add(files);
-  });
+  listenForPictures(page.pictureFiles, (files) => searcher.add(files));
   const loadFolder = (/** @type {Map<string, File>} */ files) => searcher.load({ name: folderName(files) ?? "the model", location: localFolder(files) });
   listenForModels(
     { form: page.modelForm, name: page.modelId, files: [page.modelFolder], curtain: element("drop", HTMLElement) },

@@ -53,6 +53,31 @@ export function placeIn(canvas, source) {
   return { left: (canvas.width - width) / 2, top: (canvas.height - height) / 2, width, height };
 }
 
+/**
+ * A function that shows a source in a canvas before the next paint: once, however often it was called.
+ * @param {HTMLCanvasElement} canvas @param {() => Source | null} sourceOf  the source to show
+ * @param {(context: CanvasRenderingContext2D, source: Source, width: number, height: number) => void} paint  to this size, at the origin
+ */
+export function drawerOf(canvas, sourceOf, paint) {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    requestAnimationFrame(() => {
+      isDue = false;
+      const source = sourceOf();
+      if (!source?.width) return;
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+      const { left, top, width, height } = placeIn(canvas, source);
+      context.clearRect(0, 0, canvas.width, canvas.height);
+      context.save();
+      context.translate(left, top);
+      paint(context, source, width, height);
+      context.restore();
+    });
+  };
+}
+
 /** @param {number} width @param {number} height */
 export function canvasOf(width, height) {
   return Object.assign(document.createElement("canvas"), { width, height });
